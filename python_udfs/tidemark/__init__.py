@@ -1,0 +1,1 @@
+"""Tidemark: TiCDC binary change-event streams to tables, files and database writes."""

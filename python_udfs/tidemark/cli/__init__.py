@@ -1,0 +1,64 @@
+"""The `tidemark` command line.
+
+A command is one module of this package with `SUMMARY`, `add_arguments(parser)` and `run(args) -> int`, and one line in COMMANDS. Modules are
+imported when their command is called, so that `tidemark --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import signal
+import sys
+
+from tidemark.errors import TidemarkError
+
+# command name -> module of this package
+COMMANDS = {
+    "demo-log": "demo_log",
+    "events": "events",
+    "rows": "rows",
+    "explain": "explain",
+    "check": "check",
+    "dispatch": "dispatch",
+    "dispatch-report": "dispatch_report",
+    "encode": "encode",
+}
+
+DESCRIPTION = """\
+Tidemark reads TiCDC's binary change-event streams. The tables come from `dbt build`; this command looks into logs and
+settings. `tidemark COMMAND --help` explains one command.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    argv = sys.argv[1:] if argv is None else argv
+    chosen = next((word for word in argv if not word.startswith("-")), None)
+    parser = argparse.ArgumentParser(
+        prog="tidemark", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module_name in COMMANDS.items():
+        if chosen in COMMANDS and name != chosen:
+            continue
+        module = importlib.import_module(f"tidemark.cli.{module_name}")
+        command = subparsers.add_parser(name, help=module.SUMMARY, description=module.__doc__)
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
+        module.add_arguments(command)
+        command.set_defaults(run=module.run)
+    args = parser.parse_args(argv)
+    # `tidemark events LOG | head` ends quietly.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        return args.run(args)
+    except TidemarkError as error:
+        print(f"tidemark {args.command}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"tidemark {args.command}: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+

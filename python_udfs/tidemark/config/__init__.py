@@ -1,0 +1,1 @@
+"""Changefeed file + sink URI -> validated settings. No Spark, no dbt."""

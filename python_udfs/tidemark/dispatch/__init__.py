@@ -1,0 +1,1 @@
+"""Table filter, partition and topic rules. No Spark, no dbt."""

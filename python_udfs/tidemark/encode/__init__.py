@@ -1,0 +1,1 @@
+"""Rows -> CSV, canal-json, Avro and schema files. No Spark, no dbt."""

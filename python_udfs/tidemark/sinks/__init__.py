@@ -1,0 +1,1 @@
+"""Where encoded rows go."""

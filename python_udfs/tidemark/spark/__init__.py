@@ -1,0 +1,1 @@
+"""Data sources, UDF registration and the session."""

@@ -1,0 +1,1 @@
+"""Bytes <-> events and rows. Plain Python, numpy and Arrow: no Spark, no dbt."""
