@@ -15,6 +15,13 @@ from tidemark.wire.errors import BadMagic, OversizedPayload, TruncatedHeader
 HEADER = struct.Struct(">4sHHQ")
 HEADER_SIZE = HEADER.size
 MAGIC = b"\xda\x7a\x6a\x6a"
+# name, size, kind: what an annotated dump calls the parts
+HEADER_FIELDS = (
+    ("magic", 4, "magic"),
+    ("event type", 2, "u16"),
+    ("version", 2, "u16"),
+    ("payload length", 8, "u64"),
+)
 # A frame must fit into one Arrow binary value, which is addressed with signed 32-bit offsets.
 MAX_PAYLOAD_LENGTH = (1 << 31) - 1 - HEADER_SIZE
 

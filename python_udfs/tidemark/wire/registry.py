@@ -1,0 +1,145 @@
+"""The event registry: every event type, its names, its family and the codec of each of its versions.
+
+A new version of an event is one file in `wire/events` and one line in VERSIONS; a new event type also gets a line in EVENT_TYPES. A reader
+accepts the versions it knows, which are its own and all lower ones. Versions 0 and 1 of a type are one layout: the protocol's
+document numbers the first layouts 0, the running system writes most of them as 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidemark.wire.errors import (
+    TrailingBytes,
+    TruncatedPayload,
+    UnknownEventType,
+    UnsupportedVersion,
+    WireError,
+    WrongEventType,
+)
+from tidemark.wire.events import batch_dml, dml
+from tidemark.wire.events.base import Codec, Event, read_with
+from tidemark.wire.header import HEADER_SIZE, read_header, write_header
+
+
+@dataclass(frozen=True)
+class EventType:
+    id: int
+    type_name: str  # as the protocol calls it
+    name: str  # as our JSON and tables call it
+    family: str  # one staging model each: dml, ddl, resolved, syncpoint, handshake, control
+    event: type[Event]
+
+
+EVENT_TYPES = {
+    row[0]: EventType(*row)
+    for row in (
+        (0, "DMLEvent", "dml", "dml", dml.DMLEvent),
+        (1, "BatchDMLEvent", "batch_dml", "dml", batch_dml.BatchDMLEvent),
+    )
+}
+
+# (event type, version) -> codec
+VERSIONS: dict[tuple[int, int], Codec] = {
+    (0, 0): dml.V1,
+    (0, 1): dml.V1,
+    (1, 0): batch_dml.V1,
+    (1, 1): batch_dml.V1,
+}
+
+HIGHEST_VERSION = {type_id: max(v for t, v in VERSIONS if t == type_id) for type_id in EVENT_TYPES}
+
+
+def event_type(event: Event) -> EventType:
+    return EVENT_TYPES[event.type_id]
+
+
+class Reader:
+    """Decodes frames. `highest` (event type -> version) makes it a reader of an older release, which knows nothing newer."""
+
+    def __init__(self, highest: dict[int, int] | None = None):
+        self._highest = {**HIGHEST_VERSION, **(highest or {})}
+        self._codecs = {key: codec for key, codec in VERSIONS.items() if key[1] <= self._highest[key[0]]}
+
+    def codec(self, type_id: int, version: int, offset: int = 0) -> Codec:
+        """`offset` is where the frame starts, for the error."""
+        codec = self._codecs.get((type_id, version))
+        if codec is not None:
+            return codec
+        known = EVENT_TYPES.get(type_id)
+        if known is None:
+            raise UnknownEventType(
+                f"event type {type_id} is not known; types 0 to {max(EVENT_TYPES)} are",
+                offset=offset + 4,
+                expected=max(EVENT_TYPES),
+                actual=type_id,
+            )
+        highest = self._highest[type_id]
+        raise UnsupportedVersion(
+            f"{known.type_name} (type {type_id}) has version {version}; the highest version known here is {highest}",
+            offset=offset + 6,
+            expected=highest,
+            actual=version,
+        )
+
+    def decode(
+        self, frame: bytes | memoryview, *, expect: type[Event] | None = None, offset: int = 0
+    ) -> Event:
+        """The event of exactly one frame, header included. `offset` is where the frame starts in its file, for errors."""
+        try:
+            return self._decode(memoryview(frame), expect)
+        except WireError as error:
+            raise error.at(offset) from None
+
+    def _decode(self, data: memoryview, expect: type[Event] | None) -> Event:
+        type_id, version, payload_length = read_header(data)
+        if expect is not None and type_id != expect.type_id:
+            found = EVENT_TYPES[type_id].type_name if type_id in EVENT_TYPES else "unknown"
+            raise WrongEventType(
+                f"expected {EVENT_TYPES[expect.type_id].type_name} (type {expect.type_id}), found type {type_id} ({found})",
+                offset=4,
+                expected=expect.type_id,
+                actual=type_id,
+            )
+        codec = self.codec(type_id, version)
+        available = len(data) - HEADER_SIZE
+        if available < payload_length:
+            raise TruncatedPayload(
+                f"the header promises {payload_length} bytes of payload, {available} are there",
+                offset=8,
+                expected=payload_length,
+                actual=available,
+            )
+        if available > payload_length:
+            raise TrailingBytes(
+                f"{available - payload_length} bytes follow the payload",
+                offset=HEADER_SIZE + payload_length,
+                expected=payload_length,
+                actual=available,
+            )
+        return read_with(codec, data, HEADER_SIZE, len(data), version, self)
+
+
+READER = Reader()
+
+
+def decode(
+    frame: bytes | memoryview,
+    *,
+    expect: type[Event] | None = None,
+    offset: int = 0,
+    highest: dict[int, int] | None = None,
+) -> Event:
+    reader = READER if highest is None else Reader(highest)
+    return reader.decode(frame, expect=expect, offset=offset)
+
+
+def codec_of(event: Event, version: int) -> Codec:
+    return READER.codec(event.type_id, version)
+
+
+def encode(event: Event, version: int | None = None) -> bytes:
+    """The frame of an event: in the version it was read with, or in `version`, for a receiver that knows only lower ones."""
+    version = event.version if version is None else version
+    payload = codec_of(event, version).write(event)
+    return write_header(event.type_id, version, len(payload)) + payload
