@@ -1,0 +1,25 @@
+"""Typed errors of the dispatch rules."""
+
+from __future__ import annotations
+
+from tidemark.errors import TidemarkError
+
+
+class DispatchError(TidemarkError, ValueError):
+    """A row change cannot be given a topic or a partition."""
+
+
+class InvalidTopicExpression(DispatchError):
+    """A topic expression that the sink does not take."""
+
+
+class MissingColumns(DispatchError):
+    """A rule hashes columns that the table does not have."""
+
+
+class MissingIndex(DispatchError):
+    """A rule hashes the columns of an index that the table does not have."""
+
+
+class NoPartitions(DispatchError):
+    """The sink has no topics and partitions, or too few for a rule."""
