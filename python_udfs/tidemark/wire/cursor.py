@@ -10,7 +10,7 @@ import struct
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from tidemark.wire.errors import InvalidField, TrailingBytes, TruncatedPayload, WireError
+from tidemark.wire.errors import InvalidField, TrailingBytes, TruncatedPayload, WireError, WrongEventType
 from tidemark.wire.header import HEADER_FIELDS, Header, read_header
 from tidemark.wire.ids import ID_SIZE
 
@@ -23,12 +23,13 @@ F64 = struct.Struct(">d")
 class Cursor:
     """`data[start:end]` (of a memoryview) is what may be read. Errors give positions in `data`."""
 
-    __slots__ = ("data", "end", "pos")
+    __slots__ = ("data", "end", "pos", "reader")
 
-    def __init__(self, data, start: int, end: int):
+    def __init__(self, data, start: int, end: int, reader):
         self.data = data
         self.pos = start
         self.end = end
+        self.reader = reader  # which versions of nested events are known
 
     @property
     def remaining(self) -> int:
@@ -124,6 +125,24 @@ class Cursor:
             raise self.truncated("the nested payload", header.payload_length, self.remaining)
         return header
 
+    def nested_event(self, expected_type: int):
+        """The event of a nested frame, which must be of one type."""
+        start, outer_end = self.pos, self.end
+        header = self.frame_header()
+        if header.event_type != expected_type:
+            raise WrongEventType(
+                f"a nested event of type {expected_type} was expected, found type {header.event_type}",
+                offset=start + 4,
+                expected=expected_type,
+                actual=header.event_type,
+            )
+        codec = self.reader.codec(header.event_type, header.version, start)
+        self.end = self.pos + header.payload_length
+        event = codec.parse(self, header.version)
+        self.finish()
+        self.end = outer_end
+        return event
+
     @contextmanager
     def group(self, name: str):
         """The fields read inside belong to `name`."""
@@ -154,8 +173,8 @@ class RecordingCursor(Cursor):
 
     __slots__ = ("path", "spans")
 
-    def __init__(self, data, start: int, end: int):
-        super().__init__(data, start, end)
+    def __init__(self, data, start: int, end: int, reader):
+        super().__init__(data, start, end, reader)
         self.spans: list[Span] = []
         self.path: tuple[str, ...] = ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -18,5 +19,29 @@ def float_form(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def table_info_form(raw: bytes) -> dict[str, Any] | None:
-    raise NotImplementedError
+def event_form(event) -> dict[str, Any]:
+    """Header, name and fields of an event."""
+    from tidemark.wire.registry import event_type
+
+    kind = event_type(event)
+    header = {
+        "payload_length": str(event.size()),
+        "type": kind.id,
+        "type_name": kind.type_name,
+        "version": event.version,
+    }
+    return {"header": header, "event": kind.name, "fields": event.fields()}
+
+
+def error_form(error) -> dict[str, Any]:
+    """What was wrong with a frame: the columns of the quarantine."""
+    form = {"reason": error.reason, "message": error.message, "offset": error.offset}
+    for name in ("expected", "actual"):
+        value = getattr(error, name)
+        if value is not None:
+            form[name] = value if isinstance(value, (int, str, list)) else str(value)
+    return form
+
+
+def json_line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

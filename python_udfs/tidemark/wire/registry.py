@@ -17,7 +17,24 @@ from tidemark.wire.errors import (
     WireError,
     WrongEventType,
 )
-from tidemark.wire.events import batch_dml, dml
+from tidemark.wire.events import (
+    batch_dml,
+    batch_resolved,
+    congestion_control,
+    congestion_control_v2,
+    ddl,
+    dml,
+    drop,
+    drop_v2,
+    handshake,
+    heartbeat,
+    heartbeat_response,
+    heartbeat_v2,
+    not_reusable,
+    ready,
+    resolved,
+    sync_point,
+)
 from tidemark.wire.events.base import Codec, Event, read_with
 from tidemark.wire.header import HEADER_SIZE, read_header, write_header
 
@@ -36,6 +53,23 @@ EVENT_TYPES = {
     for row in (
         (0, "DMLEvent", "dml", "dml", dml.DMLEvent),
         (1, "BatchDMLEvent", "batch_dml", "dml", batch_dml.BatchDMLEvent),
+        (2, "DDLEvent", "ddl", "ddl", ddl.DDLEvent),
+        (3, "ResolvedEvent", "resolved", "resolved", resolved.ResolvedEvent),
+        (4, "BatchResolvedEvent", "batch_resolved", "resolved", batch_resolved.BatchResolvedEvent),
+        (5, "SyncPointEvent", "sync_point", "syncpoint", sync_point.SyncPointEvent),
+        (6, "ReadyEvent", "ready", "control", ready.ReadyEvent),
+        (7, "HandshakeEvent", "handshake", "handshake", handshake.HandshakeEvent),
+        (8, "NotReusableEvent", "not_reusable", "control", not_reusable.NotReusableEvent),
+        (9, "DropEvent", "drop", "control", drop.DropEvent),
+        (10, "CongestionControl", "congestion_control", "control", congestion_control.CongestionControl),
+        (11, "DispatcherHeartbeat", "dispatcher_heartbeat", "control", heartbeat.DispatcherHeartbeat),
+        (
+            12,
+            "DispatcherHeartbeatResponse",
+            "dispatcher_heartbeat_response",
+            "control",
+            heartbeat_response.DispatcherHeartbeatResponse,
+        ),
     )
 }
 
@@ -45,6 +79,31 @@ VERSIONS: dict[tuple[int, int], Codec] = {
     (0, 1): dml.V1,
     (1, 0): batch_dml.V1,
     (1, 1): batch_dml.V1,
+    (2, 0): ddl.V1,
+    (2, 1): ddl.V1,
+    (3, 0): resolved.V1,
+    (3, 1): resolved.V1,
+    (4, 0): batch_resolved.V1,
+    (4, 1): batch_resolved.V1,
+    (5, 0): sync_point.V1,
+    (5, 1): sync_point.V1,
+    (6, 0): ready.V1,
+    (6, 1): ready.V1,
+    (7, 0): handshake.V1,
+    (7, 1): handshake.V1,
+    (8, 0): not_reusable.V1,
+    (8, 1): not_reusable.V1,
+    (9, 0): drop.V1,
+    (9, 1): drop.V1,
+    (9, 2): drop_v2.V2,
+    (10, 0): congestion_control.V1,
+    (10, 1): congestion_control.V1,
+    (10, 2): congestion_control_v2.V2,
+    (11, 0): heartbeat.V1,
+    (11, 1): heartbeat.V1,
+    (11, 2): heartbeat_v2.V2,
+    (12, 0): heartbeat_response.V1,
+    (12, 1): heartbeat_response.V1,
 }
 
 HIGHEST_VERSION = {type_id: max(v for t, v in VERSIONS if t == type_id) for type_id in EVENT_TYPES}

@@ -10,6 +10,7 @@ A codec turns the payload of one version of one event type into the event and ba
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any, ClassVar
 
 from tidemark.wire.cursor import Cursor
 from tidemark.wire.ids import ID_SIZE
+from tidemark.wire.json_form import id_form
 
 
 class Event:
@@ -32,8 +34,10 @@ class Event:
         return codec_of(self, self.version).size(self)
 
     def fields(self) -> dict[str, Any]:
-        """The event as JSON: 64-bit numbers are decimal strings, ids are objects."""
-        raise NotImplementedError
+        """The event as JSON. This form serves events that are a row of ids and 64-bit numbers."""
+        names = [field.name for field in dataclasses.fields(self) if field.name != "version"]
+        values = {name: getattr(self, name) for name in names}
+        return {name: id_form(v) if isinstance(v, bytes) else str(v) for name, v in values.items()}
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Codec:
 def read_with(codec: Codec, data, start: int, end: int, version: int, reader) -> Event:
     if codec.read is not None:
         return codec.read(data, start, end, version, reader)
-    cursor = Cursor(data, start, end)
+    cursor = Cursor(data, start, end, reader)
     event = codec.parse(cursor, version)
     cursor.finish()
     return event

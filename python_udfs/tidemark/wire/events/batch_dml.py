@@ -115,16 +115,10 @@ def parse(cursor: Cursor, version: int) -> BatchDMLEvent:
     start, end = cursor.pos, cursor.end
     for index in range(cursor.count64("transaction count", _MIN_TRANSACTION)):
         with cursor.group(f"transaction {index}"):
-            size = cursor.u64("frame size")
-            header = cursor.frame_header()
-            if size != header.payload_length + HEADER_SIZE or header.event_type != dml.DMLEvent.type_id:
-                _raise_bad_transaction(cursor.data, cursor.pos - HEADER_SIZE, end, size)
-            inner_end = cursor.pos + header.payload_length
-            cursor.end = inner_end
-            dml.parse(cursor, header.version)
-            cursor.end = end
+            cursor.u64("frame size")
+            cursor.nested_event(dml.DMLEvent.type_id)
     cursor.span("row chunk", cursor.remaining, "chunk")
-    return read_batch_dml(cursor.data, start, end, version)
+    return read_batch_dml(cursor.data, start, end, version, cursor.reader)
 
 
 def write(event: BatchDMLEvent) -> bytes:

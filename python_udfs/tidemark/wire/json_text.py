@@ -1,0 +1,59 @@
+"""Reading a JSON object out of a payload: nesting is limited before parsing, numbers stay integers, text is UTF-8."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from tidemark.wire.errors import InvalidField
+
+# What TiCDC writes nests five levels deep.
+MAX_DEPTH = 64
+
+# Also matches a string that is never closed, so that each byte is looked at once.
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)', re.DOTALL)
+_NOT_BRACKETS = re.compile(rb"[^\[\]{}]+")
+
+
+def read_object(data: bytes, what: str, offset: int) -> dict[str, Any]:
+    """The JSON object in `data`; `offset` is where it starts, for errors."""
+    _check_depth(data, what, offset)
+    try:
+        document = json.loads(data.decode(), parse_constant=_no_constant)
+    except UnicodeDecodeError as error:
+        raise InvalidField(f"{what} is not UTF-8", offset=offset + error.start) from None
+    except ValueError as error:
+        raise InvalidField(f"{what} is not JSON: {error}", offset=offset + getattr(error, "pos", 0)) from None
+    if not isinstance(document, dict):
+        raise InvalidField(f"{what} is not a JSON object", offset=offset, expected="object")
+    if b"\\ud" in data or b"\\uD" in data:
+        document = _without_lone_surrogates(document)
+    return document
+
+
+def _no_constant(word: str) -> None:
+    raise ValueError(f"{word} is not a JSON value")
+
+
+def _check_depth(data: bytes, what: str, offset: int) -> None:
+    if data.count(b"{") + data.count(b"[") <= MAX_DEPTH:
+        return
+    brackets = np.frombuffer(_NOT_BRACKETS.sub(b"", _STRING.sub(b"", data)), np.uint8)
+    opens = (brackets == ord("{")) | (brackets == ord("["))
+    depth = int(np.cumsum(np.where(opens, 1, -1)).max(initial=0))
+    if depth > MAX_DEPTH:
+        raise InvalidField(
+            f"{what} nests {depth} levels deep, at most {MAX_DEPTH} are read",
+            offset=offset,
+            expected=MAX_DEPTH,
+            actual=depth,
+        )
+
+
+def _without_lone_surrogates(document: dict[str, Any]) -> dict[str, Any]:
+    """Half of a surrogate pair is no character; it becomes U+FFFD, as in Go."""
+    text = json.dumps(document, ensure_ascii=False)
+    return json.loads(text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace"))
