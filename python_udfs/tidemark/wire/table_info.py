@@ -297,7 +297,8 @@ def _parse(head: dict, body: dict) -> TableInfo:
         collate=_get(head, "collate", str, ""),
         comment=_get(head, "comment", str, ""),
     )
-    _ = table.arrow_schema  # a precision or a type that cannot be is told here, not at the first row
+    if not table.is_view and not table.is_sequence:  # these have no rows, and a view's columns have no types
+        _ = table.arrow_schema  # a precision or a type that cannot be is told here, not at the first row
     return table
 
 
