@@ -16,7 +16,8 @@ _KAFKA = re.compile(rf"{_LITERAL}(\{{schema\}})?{_LITERAL}(\{{table\}})?{_LITERA
 _AVRO = re.compile(rf"{_LITERAL}\{{schema\}}{_LITERAL}\{{table\}}{_LITERAL}")
 _STATIC = re.compile(r"[A-Za-z0-9._\-]+")
 _PULSAR_PREFIX = ("persistent://", "non-persistent://")
-_PULSAR_FULL = re.compile(r"(?:non-)?persistent://[^/]+/[^/]+/[^/]+")
+_PULSAR_PART = r"[A-Za-z0-9{}._\-]*"
+_PULSAR_FULL = re.compile(rf"(?:non-)?persistent://{_PULSAR_PART}/{_PULSAR_PART}/{_PULSAR_PART}")
 
 KAFKA_ALLOWED = "letters, digits, . _ - with at most one {schema} followed by at most one {table}"
 AVRO_ALLOWED = "an expression with {schema} followed by {table}, or a name without placeholders"
