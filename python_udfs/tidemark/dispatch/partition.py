@@ -1,0 +1,163 @@
+"""Which partition a row change goes to, for whole batches.
+
+    hash         := 0 ^ crc32(schema + table) ^ crc32(name + text) of each key column that is not NULL
+    partition    := hash mod count                columns, index-value, rowid, pk
+                  | crc32(schema + table) mod count         table, default
+                  | commit ts mod count                     ts
+                  | the number                              a number
+                  | 0, and the message carries the key      Pulsar's fixed key
+
+Names are those of the table's definition, in their case. Text is the canonical text, but: binary as its bytes, float and double without exponent. A row
+change is hashed by its new image, a delete by its old one; so an update that changes the key goes to where the new key lives.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.dispatch.crc import crc32_integers, crc32_texts
+from tidemark.wire.rows import RowBatch
+from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.text import canonical_text
+from tidemark.wire.types import Kind
+
+_NUMBERED = {Kind.INTEGER, Kind.ENUM, Kind.SET, Kind.BIT}
+_TEXTUAL = {Kind.STRING, Kind.JSON, Kind.VECTOR, Kind.DATETIME, Kind.TIME}
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """All rows of the table go to one partition."""
+
+    partition: int
+    key: str
+
+    def partitions(self, batch: RowBatch, count: int) -> np.ndarray:
+        return np.full(len(batch.changes), self.partition % count, np.int32)
+
+    def keys(self, batch: RowBatch) -> pa.StringArray:
+        return pa.array([self.key], pa.string()).take(pa.array(np.zeros(len(batch.changes), np.int32)))
+
+
+@dataclass(frozen=True)
+class ByCommitTs:
+    def partitions(self, batch: RowBatch, count: int) -> np.ndarray:
+        return (batch.changes.commit_ts % np.uint64(count)).astype(np.int32)
+
+    def keys(self, batch: RowBatch) -> pa.StringArray:
+        return pc.cast(pa.array(batch.changes.commit_ts), pa.string())
+
+
+@dataclass(frozen=True)
+class ByColumns:
+    """`columns` are (position in the batch, column)."""
+
+    seed: int
+    columns: tuple[tuple[int, Column], ...]
+
+    def partitions(self, batch: RowBatch, count: int) -> np.ndarray:
+        return (self.hashes(batch) % np.uint32(count)).astype(np.int32)
+
+    def keys(self, batch: RowBatch) -> pa.StringArray:
+        return pc.cast(pa.array(self.hashes(batch)), pa.string())
+
+    def hashes(self, batch: RowBatch) -> np.ndarray:
+        """One uint32 per row change."""
+        changes = batch.changes
+        if not self.columns or not len(changes):
+            return np.full(len(changes), self.seed, np.uint32)
+        # Every physical row is hashed, old images too: picking hashes afterwards is cheaper than picking values before.
+        by_row = None
+        for position, column in self.columns:
+            crcs = column_crcs(column, batch.columns.column(position))
+            by_row = crcs if by_row is None else np.bitwise_xor(by_row, crcs, out=by_row)
+        by_row ^= np.uint32(self.seed)
+        return by_row.take(np.where(changes.post >= 0, changes.post, changes.pre))
+
+
+Partitioner = Fixed | ByCommitTs | ByColumns
+
+
+def table_hash(schema: str, table: str) -> int:
+    return zlib.crc32((schema + table).encode())
+
+
+def by_table(table: TableInfo) -> Fixed:
+    return Fixed(table_hash(table.schema, table.table), f"{table.schema}.{table.table}")
+
+
+def by_columns(table: TableInfo, columns: Sequence[Column]) -> ByColumns:
+    positions = {column.name: position for position, column in enumerate(table.columns)}
+    return ByColumns(table_hash(table.schema, table.table), tuple((positions[column.name], column) for column in columns))
+
+
+def column_crcs(column: Column, values: pa.Array) -> np.ndarray:
+    """crc32(name + text) of every value, 0 for NULL."""
+    name = column.name.encode()
+    if column.kind in _NUMBERED:
+        crcs = crc32_integers(name, _numbers(values))
+    else:
+        crcs = crc32_texts(name, _hashed_text(column, values))
+    return _without_nulls(crcs, values)
+
+
+def hash_columns(names: Sequence[str], texts: Sequence[pa.Array], seed: int = 0) -> pa.UInt32Array:
+    """seed ^ crc32(name + text) of every column that is not NULL, row by row; for key values that are text already.
+
+    `texts` are string or binary arrays of equal length, one per name. With `seed = table_hash(schema, table)` this is the hash of the rules.
+    """
+    if not texts:
+        raise ValueError("hash_columns needs at least one column")
+    out = np.full(len(texts[0]), seed, np.uint32)
+    for name, text in zip(names, texts, strict=True):
+        out ^= _without_nulls(crc32_texts(name.encode(), text), text)
+    return pa.array(out)
+
+
+def hash_lists(texts: pa.ListArray) -> pa.UInt32Array:
+    """XOR of the crc32 of a row's texts; for rows whose key columns differ, each text being name + value. NULLs do not count."""
+    values = texts.flatten()
+    crcs = _without_nulls(crc32_texts(b"", values), values)
+    counts = pc.fill_null(pc.list_value_length(texts), 0).to_numpy(zero_copy_only=False)
+    out = np.zeros(len(texts), np.uint32)
+    filled = counts > 0
+    starts = np.cumsum(counts) - counts
+    if filled.any():
+        out[filled] = np.bitwise_xor.reduceat(crcs, starts[filled])
+    return pa.array(out)
+
+
+def _numbers(values: pa.Array) -> np.ndarray:
+    dtype = np.uint64 if pa.types.is_uint64(values.type) else np.int64
+    return np.frombuffer(values.buffers()[1], dtype, len(values), values.offset * 8)
+
+
+def _without_nulls(crcs: np.ndarray, values: pa.Array) -> np.ndarray:
+    if values.null_count:
+        crcs[values.is_null().to_numpy(zero_copy_only=False)] = 0
+    return crcs
+
+
+def _hashed_text(column: Column, values: pa.Array) -> pa.Array:
+    if column.kind in _TEXTUAL:
+        return values
+    if column.kind in (Kind.FLOAT, Kind.DOUBLE):
+        # A value that MySQL cannot store counts as zero.
+        return _plain_notation(canonical_text(pc.if_else(pc.is_finite(values), values, pa.scalar(0, values.type)), column))
+    return canonical_text(values, column)
+
+
+def _plain_notation(texts: pa.StringArray) -> pa.StringArray:
+    """Numbers without exponent. Few values have one: those below 0.0001 and from 1e21 on."""
+    has_exponent = pc.fill_null(pc.match_substring(texts, "e"), False)
+    if not pc.any(has_exponent).as_py():
+        return texts
+    plain = [format(Decimal(text), "f") for text in texts.filter(has_exponent).to_pylist()]
+    return pc.replace_with_mask(texts, has_exponent, pa.array(plain, pa.string()))
