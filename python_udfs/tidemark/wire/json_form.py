@@ -6,6 +6,7 @@ import json
 import math
 from typing import Any
 
+from tidemark.wire.header import Header
 from tidemark.wire.ids import ID, id_text
 
 
@@ -24,13 +25,20 @@ def event_form(event) -> dict[str, Any]:
     from tidemark.wire.registry import event_type
 
     kind = event_type(event)
-    header = {
-        "payload_length": str(event.size()),
-        "type": kind.id,
-        "type_name": kind.type_name,
-        "version": event.version,
-    }
+    header = header_form(Header(kind.id, event.version, event.size()))
     return {"header": header, "event": kind.name, "fields": event.fields()}
+
+
+def header_form(header: Header) -> dict[str, Any]:
+    from tidemark.wire.registry import EVENT_TYPES
+
+    known = EVENT_TYPES.get(header.event_type)
+    return {
+        "payload_length": str(header.payload_length),
+        "type": header.event_type,
+        "type_name": known.type_name if known else "unknown",
+        "version": header.version,
+    }
 
 
 def error_form(error) -> dict[str, Any]:
@@ -43,5 +51,9 @@ def error_form(error) -> dict[str, Any]:
     return form
 
 
-def json_line(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+def json_line(value: dict[str, Any]) -> bytes:
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    except UnicodeEncodeError:
+        # Half of a surrogate pair has no UTF-8 form, but it can be written as an escape.
+        return json.dumps(value, separators=(",", ":"), allow_nan=False).encode() + b"\n"

@@ -14,11 +14,15 @@ import dataclasses
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.wire.cursor import Cursor
+from tidemark.wire.errors import WireError
 from tidemark.wire.ids import ID_SIZE
 from tidemark.wire.json_form import id_form
+
+if TYPE_CHECKING:
+    from tidemark.wire.table_info import TableInfo
 
 
 class Event:
@@ -55,6 +59,16 @@ def read_with(codec: Codec, data, start: int, end: int, version: int, reader) ->
     event = codec.parse(cursor, version)
     cursor.finish()
     return event
+
+
+def read_table(raw: bytes, position: int) -> TableInfo:
+    """The table info that stands at `position` of a frame."""
+    from tidemark.wire.table_info import TableInfo
+
+    try:
+        return TableInfo.from_bytes(raw)
+    except WireError as error:
+        raise error.at(position) from None
 
 
 def fixed(cls: type, *layout: str) -> Codec:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.wire.cursor import U64, Cursor
 from tidemark.wire.errors import InvalidField
-from tidemark.wire.events.base import Codec, Event
+from tidemark.wire.events.base import Codec, Event, read_table
+from tidemark.wire.header import HEADER_SIZE
 from tidemark.wire.ids import ID_SIZE
 from tidemark.wire.json_form import id_form
 from tidemark.wire.json_text import read_object
@@ -133,10 +134,19 @@ class DDLEvent(Event):
         return default if value is None else value
 
     def table(self) -> TableInfo | None:
-        return _table(self.table_info) if self.table_info else None
+        return read_table(self.table_info, self._tables_at) if self.table_info else None
 
     def extra_tables(self) -> tuple[TableInfo, ...]:
-        return tuple(_table(raw) for raw in self.extra_table_infos)
+        position, tables = self._tables_at + len(self.table_info) + 8, []
+        for raw in self.extra_table_infos:
+            tables.append(read_table(raw, position))
+            position += len(raw) + 8
+        return tuple(tables)
+
+    @property
+    def _tables_at(self) -> int:
+        """Where in the frame the first table info stands."""
+        return HEADER_SIZE + len(self.body) + ID_SIZE + 8
 
     def fields(self) -> dict[str, Any]:
         from tidemark.wire.table_form import table_form
@@ -152,12 +162,6 @@ class DDLEvent(Event):
             "table_info": table_form(table) if table else None,
             "multiple_table_infos": [table_form(extra) for extra in self.extra_tables()] or None,
         }
-
-
-def _table(raw: bytes) -> TableInfo:
-    from tidemark.wire.table_info import TableInfo
-
-    return TableInfo.from_bytes(raw)
 
 
 def _read_body(body: bytes, offset: int = 0) -> dict[str, Any]:

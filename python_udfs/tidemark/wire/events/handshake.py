@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tidemark.wire.cursor import Cursor
-from tidemark.wire.events.base import Codec, Event
+from tidemark.wire.events.base import Codec, Event, read_table
+from tidemark.wire.header import HEADER_SIZE
 from tidemark.wire.json_form import id_form
 
 if TYPE_CHECKING:
@@ -31,9 +32,7 @@ class HandshakeEvent(Event):
     version: int = 1
 
     def table(self) -> TableInfo:
-        from tidemark.wire.table_info import TableInfo
-
-        return TableInfo.from_bytes(self.table_info)
+        return read_table(self.table_info, HEADER_SIZE + FIXED.size)
 
     def fields(self) -> dict[str, Any]:
         from tidemark.wire.table_form import table_form
