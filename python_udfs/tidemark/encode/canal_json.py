@@ -1,0 +1,328 @@
+"""canal-json: one JSON object per row change, DDL statement or watermark.
+
+    {"id":0,"database":…,"table":…,"pkNames":[…],"isDdl":false,"type":"INSERT","es":commit ms,"ts":wall clock ms,"sql":"",
+     "sqlType":{column: java.sql.Types},"mysqlType":{column: type},"old":null|[{…}],"data":[{column: "text"|null}],
+     "_tidb":{"commitTs":…,"rowkey":base64}}                      (the last with enable-tidb-extension)
+
+All values are strings or null: ENUM, SET and BIT as numbers, binary values as the characters U+0000 to U+00FF, floats without exponent. An
+unsigned value that its Java type cannot hold is reported under the next wider type. Virtual generated columns are left out. Keys are
+in the order of columns; Go's escapes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.encode import types
+from tidemark.encode.columns import ColumnChoice
+from tidemark.encode.ddl import DdlStatement
+from tidemark.encode.errors import EncodeError
+from tidemark.encode.numbers import decimal_text, plain_float_text
+from tidemark.encode.protocol import EncodedFile, Message, Messages, joined
+from tidemark.encode.strings import (
+    as_bytes,
+    as_text,
+    base64_text,
+    contiguous,
+    json_latin1_text,
+    json_string,
+    json_text,
+    offsets_of,
+)
+from tidemark.encode.values import runs
+from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
+from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.types import Kind
+
+if TYPE_CHECKING:
+    from tidemark.config import Settings
+
+_TYPE_WORDS = {DELETE: "DELETE", INSERT: "INSERT", UPDATE: "UPDATE"}
+_WATERMARK = "TIDB_WATERMARK"
+# The low bits of a ts count within a millisecond.
+_TS_LOGICAL_BITS = 18
+
+# Canal's word for a kind of DDL, by TiDB's number; QUERY for all others.
+_DDL_WORDS = {
+    "CREATE": (3,),
+    "RENAME": (14, 47),
+    "CINDEX": (7, 9, 32),
+    "DINDEX": (8, 10, 33),
+    "ALTER": (5, 6, 12, 13, 15, 17, 18, 19, 20, 22, 23, 37, 38, 41, 61, 64, 71, 72),
+    "ERASE": (4,),
+    "TRUNCATE": (11,),
+}
+_DDL_WORD = {number: word for word, numbers in _DDL_WORDS.items() for number in numbers}
+
+# What Kafka adds to a message at most: five 32-bit and one 64-bit variable-length number, and a byte.
+_RECORD_OVERHEAD = 5 * 5 + 10 + 1
+
+
+def _now() -> int:
+    return int(time.time() * 1000)
+
+
+class CanalJsonEncoder:
+    extension = ".json"
+
+    def __init__(self, settings: Settings, clock: Callable[[], int] = _now):
+        options, large = settings.uri.options, settings.sink.kafka.large_message_handle
+        self._columns = ColumnChoice(settings)
+        self._clock = clock
+        self._terminator = settings.sink.terminator
+        self._extension = options.enable_tidb_extension
+        self._row_key = options.output_row_key
+        self._full_types = options.content_compatible
+        self._only_updated = options.only_output_updated_columns
+        self._delete_only_handle_key = settings.sink.delete_only_output_handle_key_columns
+        self._max_message_bytes = options.max_message_bytes
+        self._handle_key_when_large = large.large_message_handle_option == "handle-key-only"
+        if (
+            large.large_message_handle_option == "claim-check"
+            or large.large_message_handle_compression != "none"
+        ):
+            raise EncodeError(
+                "canal-json: claim-check and message compression are not supported; remove large-message-handle"
+            )
+
+    def encode_rows(self, batch: RowBatch) -> Messages:
+        changes = batch.changes
+        count = len(changes)
+        value = as_bytes(self._objects(batch, ""))
+        error = pa.nulls(count, pa.string())
+        lengths = np.diff(offsets_of(value)) + _RECORD_OVERHEAD
+        if count and lengths.max() > self._max_message_bytes:
+            value, error = self._shrunk(batch, value, lengths)
+        return Messages(np.arange(count), pa.nulls(count, pa.binary()), value, error)
+
+    def encode_file(self, batch: RowBatch) -> EncodedFile:
+        value = as_bytes(self._objects(batch, self._terminator))
+        return EncodedFile(contiguous(value), np.diff(offsets_of(value)).astype(np.int64), None)
+
+    def file_header(self, table: TableInfo) -> bytes:
+        return b""
+
+    def encode_ddl(self, ddl: DdlStatement) -> Message | None:
+        extension = f'{{"commitTs":{ddl.finished_ts}}}' if ddl.finished_ts else "{}"
+        word = _DDL_WORD.get(ddl.type, "QUERY")
+        return self._event(ddl.schema, ddl.table, True, word, ddl.finished_ts, ddl.query, extension)
+
+    def encode_watermark(self, ts: int) -> Message | None:
+        if not self._extension:
+            return None
+        return self._event("", "", False, _WATERMARK, ts, "", f'{{"watermarkTs":{ts}}}' if ts else "{}")
+
+    def _event(
+        self, schema: str, table: str, is_ddl: bool, word: str, ts: int, query: str, extension: str
+    ) -> Message:
+        text = (
+            f'{{"id":0,"database":{json_string(schema)},"table":{json_string(table)},"pkNames":null,'
+            f'"isDdl":{"true" if is_ddl else "false"},"type":"{word}","es":{ts >> _TS_LOGICAL_BITS},"ts":{self._clock()},'
+            f'"sql":{json_string(query)},"sqlType":null,"mysqlType":null,"data":null,"old":null'
+        )
+        text += f',"_tidb":{extension}}}' if self._extension else "}"
+        return Message(None, text.encode())
+
+    def _objects(self, batch: RowBatch, terminator: str) -> pa.StringArray:
+        """The object of each row change, and the terminator."""
+        deletes = batch.changes.op == DELETE
+        if not (self._delete_only_handle_key and deletes.any()):
+            return self._some(batch, np.arange(len(deletes)), terminator)
+        kept = [np.flatnonzero(~deletes), np.flatnonzero(deletes)]
+        parts = [
+            self._some(batch, kept[0], terminator),
+            self._some(batch, kept[1], terminator, only_handle_key=True),
+        ]
+        return pa.concat_arrays(parts).take(pa.array(np.argsort(np.concatenate(kept))))
+
+    def _shrunk(
+        self, batch: RowBatch, value: pa.BinaryArray, lengths: np.ndarray
+    ) -> tuple[pa.Array, pa.Array]:
+        """Messages above the limit with the handle key only, if so configured; an error for those that are still too large."""
+        large = lengths > self._max_message_bytes
+        if self._handle_key_when_large:
+            small = self._some(batch, np.flatnonzero(large), "", only_handle_key=True, is_large=True)
+            value = pc.replace_with_mask(value, pa.array(large), as_bytes(small))
+            lengths = np.diff(offsets_of(value)) + _RECORD_OVERHEAD
+            large = lengths > self._max_message_bytes
+        texts = joined(
+            [
+                "a message of ",
+                pa.array(lengths).cast(pa.string()),
+                f" bytes; max-message-bytes is {self._max_message_bytes}",
+            ]
+        )
+        mask = pa.array(large)
+        error = pc.if_else(mask, texts, pa.scalar(None, pa.string()))
+        return pc.if_else(mask, pa.scalar(None, pa.binary()), value), error
+
+    def _some(
+        self,
+        batch: RowBatch,
+        which: np.ndarray,
+        terminator: str,
+        only_handle_key: bool = False,
+        is_large: bool = False,
+    ) -> pa.StringArray:
+        changes, table = batch.changes, batch.table
+        if len(which) == 0:
+            return pa.array([], pa.string())
+        everything = len(which) == len(changes)
+        op, commit_ts = (
+            (changes.op, changes.commit_ts) if everything else (changes.op[which], changes.commit_ts[which])
+        )
+        rows = np.where(changes.op == DELETE, changes.pre, changes.post)[which]
+        positions = [
+            position
+            for position in self._columns.of(table)
+            if not only_handle_key or table.columns[position].is_handle_key
+        ]
+        columns = [table.columns[position] for position in positions]
+        chosen = _rows(batch.columns.select(positions), rows)
+        texts = [_text(array, column) for array, column in zip(chosen.columns, columns, strict=True)]
+
+        updates = op == UPDATE
+        old: list[pa.Array | str] = ["null"]
+        if updates.any():
+            before = _rows(batch.columns.select(positions), changes.pre[which][updates])
+            old_texts = [_text(array, column) for array, column in zip(before.columns, columns, strict=True)]
+            new_texts = [text.filter(pa.array(updates)) for text in texts] if self._only_updated else None
+            old = [_scattered(_old(old_texts, new_texts, columns), updates)]
+
+        first, run = runs(op, commit_ts)
+        parts: list[pa.Array | str] = [self._head(table, op[first], commit_ts[first], run)]
+        parts += _sql_types(chosen.columns, columns)
+        parts += [
+            f',"mysqlType":{self._mysql_types(columns)},"old":',
+            *old,
+            ',"data":[',
+            *_object(texts, columns),
+            "]",
+        ]
+        parts += self._tail(changes.row_key, which, commit_ts[first], run, is_large, terminator)
+        return joined(parts, null="null")
+
+    def _head(
+        self, table: TableInfo, op: np.ndarray, commit_ts: np.ndarray, run: pa.Array | None
+    ) -> pa.Array:
+        names = _primary_key(table)
+        keys = "null" if names is None else "[" + ",".join(map(json_string, names)) + "]"
+        start = (
+            f'{{"id":0,"database":{json_string(table.schema)},"table":{json_string(table.table)},'
+            f'"pkNames":{keys},"isDdl":false,"type":"'
+        )
+        words = pa.array([start + _TYPE_WORDS[number] + '","es":' for number in sorted(_TYPE_WORDS)])
+        milliseconds = pa.array(commit_ts >> np.uint64(_TS_LOGICAL_BITS)).cast(pa.string())
+        head = joined([words.take(pa.array(op)), milliseconds, f',"ts":{self._clock()},"sql":"","sqlType":'])
+        return head if run is None else head.take(run)
+
+    def _mysql_types(self, columns: list[Column]) -> str:
+        pairs = (
+            f"{json_string(column.name)}:{json_string(types.mysql_type(column, full=self._full_types))}"
+            for column in columns
+        )
+        return "{" + ",".join(pairs) + "}"
+
+    def _tail(
+        self,
+        row_keys: pa.Array,
+        which: np.ndarray,
+        commit_ts: np.ndarray,
+        run: pa.Array | None,
+        is_large: bool,
+        terminator: str,
+    ) -> list[pa.Array | str]:
+        if not self._extension:
+            return ["}" + terminator]
+        ts = pa.array(commit_ts).cast(pa.string())
+        parts: list[pa.Array | str] = [',"_tidb":{"commitTs":', ts if run is None else ts.take(run)]
+        if is_large:
+            parts.append(',"onlyHandleKey":true')
+        if self._row_key:
+            keys = row_keys if len(which) == len(row_keys) else row_keys.take(pa.array(which))
+            parts += [',"rowkey":"', base64_text(keys), '"']
+        return [*parts, "}}" + terminator]
+
+
+def _rows(columns: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
+    if len(rows) == columns.num_rows and np.array_equal(rows, np.arange(len(rows))):
+        return columns
+    return columns.take(pa.array(rows))
+
+
+def _text(array: pa.Array, column: Column) -> pa.StringArray:
+    """The value as it stands between quotes."""
+    kind = column.kind
+    if kind in (Kind.FLOAT, Kind.DOUBLE):
+        return plain_float_text(array)
+    if kind is Kind.DECIMAL:
+        return decimal_text(array)
+    if types.holds_bytes(column):
+        return json_latin1_text(array)
+    text = as_text(array)
+    return json_text(text) if kind in (Kind.STRING, Kind.JSON) else text
+
+
+def _value(text: pa.StringArray) -> list[pa.Array | str]:
+    # NULL has no quotes: they must be NULL with the value.
+    return [pc.binary_join_element_wise('"', text, '"', "")] if text.null_count else ['"', text, '"']
+
+
+def _object(texts: list[pa.Array], columns: list[Column]) -> list[pa.Array | str]:
+    parts: list[pa.Array | str] = ["{"]
+    for position, (text, column) in enumerate(zip(texts, columns, strict=True)):
+        parts += [("," if position else "") + json_string(column.name) + ":", *_value(text)]
+    return [*parts, "}"]
+
+
+def _old(
+    old_texts: list[pa.Array], new_texts: list[pa.Array] | None, columns: list[Column]
+) -> pa.StringArray:
+    """`[{…}]` of the old rows; with new rows, only the columns that differ from them."""
+    if new_texts is None:
+        return joined(["[", *_object(old_texts, columns), "]"], null="null")
+    pairs = []
+    for old, new, column in zip(old_texts, new_texts, columns, strict=True):
+        same = pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
+        pair = joined([json_string(column.name) + ":", *_value(old)], null="null")
+        pairs.append(pc.if_else(same, pa.scalar(None, pa.string()), pair))
+    return joined(["[{", joined(pairs, separator=","), "}]"])
+
+
+def _scattered(values: pa.StringArray, where: np.ndarray) -> pa.StringArray:
+    """`values` in the rows that `where` marks, in order; the word null in all others."""
+    index = np.zeros(len(where), np.int32)
+    index[where] = np.arange(1, len(values) + 1)
+    return pa.concat_arrays([pa.array(["null"]), values]).take(pa.array(index))
+
+
+def _sql_types(arrays: list[pa.Array], columns: list[Column]) -> list[pa.Array | str]:
+    if not columns:
+        return ["null"]
+    parts: list[pa.Array | str] = ["{"]
+    for position, (array, column) in enumerate(zip(arrays, columns, strict=True)):
+        parts.append(("," if position else "") + json_string(column.name) + ":")
+        number = str(types.sql_type(column))
+        wide = types.mapping(column).jdbc_wide
+        if column.is_unsigned and wide is not None:
+            is_wide = pc.fill_null(pc.greater(array, pa.scalar(wide[0], array.type)), False)
+            if pc.any(is_wide).as_py():
+                parts.append(pc.if_else(is_wide, str(wide[1]), number))
+                continue
+        parts.append(number)
+    return [*parts, "}"]
+
+
+def _primary_key(table: TableInfo) -> tuple[str, ...] | None:
+    """Names of the primary key's columns, in its order."""
+    for index in table.indexes:
+        if index.is_primary:
+            return index.columns
+    flagged = tuple(column.name for column in table.columns if column.is_primary_key)
+    return flagged if table.pk_is_handle and flagged else None

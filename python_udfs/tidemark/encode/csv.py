@@ -1,0 +1,183 @@
+"""CSV: one line per row change.
+
+    line := op,table,schema[,commit-ts][,is-update],column,… terminator
+
+`op` is I, U or D. A delete line holds the old row, every other line the new one. With output-old-value an update is a D line with the old
+row and an I line with the new one, and `is-update` tells them from real ones. Virtual generated columns are left out.
+
+Names, text, dates, decimals, ENUM and SET names, JSON and vectors are strings: quoted, with quotes inside doubled; without a quote, CR, LF,
+backslash and each byte of a delimiter are escaped with a backslash. Numbers and BIT are bare. Binary values are base64 or hex strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.encode import types
+from tidemark.encode.columns import ColumnChoice
+from tidemark.encode.ddl import DdlStatement
+from tidemark.encode.numbers import decimal_text, float_text
+from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error, joined
+from tidemark.encode.strings import as_bytes, as_text, base64_text, contiguous, hex_text, offsets_of, replaced
+from tidemark.encode.values import enum_names, runs, set_names
+from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
+from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.types import Kind
+
+if TYPE_CHECKING:
+    from tidemark.config import Settings
+
+_OP_LETTERS = {DELETE: "D", INSERT: "I", UPDATE: "U"}
+_HEADER = ("ticdc-meta$operation", "ticdc-meta$table", "ticdc-meta$schema")
+_HEADER_COMMIT_TS = "ticdc-meta$commit-ts"
+_HEADER_IS_UPDATE = "ticdc-meta$is-update"
+_BYTES_AS_TEXT: dict[str, Callable[[pa.Array], pa.StringArray]] = {"base64": base64_text, "hex": hex_text}
+
+
+class CsvEncoder:
+    extension = ".csv"
+
+    def __init__(self, settings: Settings):
+        csv = settings.sink.csv
+        self._columns = ColumnChoice(settings)
+        self._terminator = settings.sink.terminator
+        self._delimiter, self._quote, self._null = csv.delimiter, csv.quote, csv.null
+        self._commit_ts = csv.include_commit_ts
+        self._old_value = csv.output_old_value
+        self._field_header = csv.output_field_header
+        self._bytes_as_text = _BYTES_AS_TEXT[csv.binary_encoding_method]
+        # A delimiter is escaped byte by byte; each byte is written as the character of that number, as TiCDC does.
+        delimiter = "".join(f"\\{chr(byte)}" for byte in csv.delimiter.encode())
+        self._escapes = [("\\", "\\\\"), ("\r", "\\r"), ("\n", "\\n"), (csv.delimiter, delimiter)]
+
+    def encode_rows(self, batch: RowBatch) -> Messages:
+        value, error = self._lines(batch)
+        count = len(batch.changes)
+        header = self.file_header(batch.table)
+        key = pa.repeat(pa.scalar(header, pa.binary()), count) if header else pa.nulls(count, pa.binary())
+        if error is None:
+            return Messages(np.arange(count), key, value, pa.nulls(count, pa.string()))
+        failed = error.is_valid()
+        value = pc.if_else(failed, pa.scalar(None, pa.binary()), value)
+        return Messages(np.arange(count), pc.if_else(failed, pa.scalar(None, pa.binary()), key), value, error)
+
+    def encode_file(self, batch: RowBatch) -> EncodedFile:
+        value, error = self._lines(batch)
+        lengths = np.diff(offsets_of(value)).astype(np.int64)
+        if error is not None:
+            lengths[error.is_valid().to_numpy(zero_copy_only=False)] = 0
+            value = value.filter(error.is_null())
+        return EncodedFile(contiguous(value), lengths, error)
+
+    def file_header(self, table: TableInfo) -> bytes:
+        if not self._field_header:
+            return b""
+        names = [*_HEADER]
+        names += [_HEADER_COMMIT_TS] * self._commit_ts + [_HEADER_IS_UPDATE] * self._old_value
+        names += [table.columns[position].name for position in self._columns.of(table)]
+        return (self._delimiter.join(names) + self._terminator).encode("utf-8", "surrogateescape")
+
+    def encode_ddl(self, ddl: DdlStatement) -> Message | None:
+        return None
+
+    def encode_watermark(self, ts: int) -> Message | None:
+        return None
+
+    def _lines(self, batch: RowBatch) -> tuple[pa.BinaryArray, pa.StringArray | None]:
+        """(the lines of each row change, why a row change has none)"""
+        changes = batch.changes
+        rows = np.where(changes.op == DELETE, changes.pre, changes.post)
+        letters, commit_ts, is_update = changes.op, changes.commit_ts, changes.op == UPDATE
+        ends = None
+        if self._old_value and is_update.any():
+            # Two lines per update: the old row goes in front of the new one.
+            ends = np.cumsum(1 + is_update)
+            change = np.repeat(np.arange(len(changes)), 1 + is_update)
+            old_lines = ends[is_update] - 2
+            rows, letters = rows[change], np.where(is_update, INSERT, changes.op)[change]
+            rows[old_lines], letters[old_lines] = changes.pre[is_update], DELETE
+            commit_ts, is_update = commit_ts[change], is_update[change]
+        positions = self._columns.of(batch.table)
+        chosen = batch.columns.select(positions)
+        if not np.array_equal(rows, np.arange(batch.columns.num_rows)):
+            chosen = chosen.take(pa.array(rows))
+        parts: list[pa.Array | str] = [self._prefix(batch.table, letters, commit_ts, is_update)]
+        errors = []
+        for position, array in zip(positions, chosen.columns, strict=True):
+            column = batch.table.columns[position]
+            text, error = self._text(array, column)
+            errors += [] if error is None else [error]
+            parts.append(self._delimiter)
+            parts += self._field(text, column)
+        parts.append(self._terminator)
+        lines = as_bytes(joined(parts, null=self._null))
+        error = first_error(errors)
+        if ends is None:
+            return lines, error
+        edges = offsets_of(lines)[np.concatenate(([0], ends))]
+        merged = pa.Array.from_buffers(
+            pa.binary(), len(ends), [None, pa.py_buffer(edges), lines.buffers()[2]]
+        )
+        if error is not None:
+            # Of the two lines of an update either may fail.
+            last = pa.array(ends - 1)
+            first = pa.array(np.concatenate(([0], ends[:-1])))
+            error = pc.coalesce(error.take(first), error.take(last))
+        return merged, error
+
+    def _prefix(
+        self, table: TableInfo, ops: np.ndarray, commit_ts: np.ndarray, is_update: np.ndarray
+    ) -> pa.Array:
+        """Everything in front of the columns, made once per run of rows that share it."""
+        names = self._delimiter + self._scalar(table.table) + self._delimiter + self._scalar(table.schema)
+        heads = pa.array([self._scalar(_OP_LETTERS[op]) + names for op in sorted(_OP_LETTERS)])
+        first, run = runs(ops, commit_ts, is_update) if self._commit_ts else runs(ops, is_update)
+        parts: list[pa.Array | str] = [heads.take(pa.array(ops[first]))]
+        if self._commit_ts:
+            parts += [self._delimiter, pa.array(commit_ts[first]).cast(pa.string())]
+        if self._old_value:
+            parts += [
+                self._delimiter,
+                pa.array(["false", "true"]).take(pa.array(is_update[first].astype(np.int8))),
+            ]
+        prefix = joined(parts)
+        return prefix if run is None else prefix.take(run)
+
+    def _scalar(self, text: str) -> str:
+        return "".join(
+            part if isinstance(part, str) else part[0].as_py() for part in self._string(pa.array([text]))
+        )
+
+    def _text(self, array: pa.Array, column: Column) -> tuple[pa.StringArray, pa.StringArray | None]:
+        """(the value without quotes, why a row has none)"""
+        kind = column.kind
+        if kind is Kind.ENUM:
+            return enum_names(array, column)
+        if kind is Kind.SET:
+            return set_names(array, column)
+        if kind in (Kind.FLOAT, Kind.DOUBLE):
+            return float_text(array), None
+        if kind is Kind.DECIMAL:
+            return decimal_text(array), None
+        if types.holds_bytes(column):
+            return self._bytes_as_text(array), None
+        return as_text(array), None
+
+    def _field(self, text: pa.StringArray, column: Column) -> list[pa.Array | str]:
+        if not types.mapping(column).csv_quoted:
+            return [text]
+        parts = self._string(text)
+        # NULL has no quotes: they must be NULL with the value.
+        if text.null_count and len(parts) > 1:
+            return [pc.binary_join_element_wise(parts[0], parts[1], parts[2], "")]
+        return parts
+
+    def _string(self, text: pa.StringArray) -> list[pa.Array | str]:
+        if not self._quote:
+            return [replaced(text, self._escapes)]
+        return [self._quote, replaced(text, [(self._quote, self._quote * 2)]), self._quote]

@@ -1,0 +1,125 @@
+"""What an encoder is, and the registry that finds one by the protocol's name.
+
+An encoder turns row changes into bytes in two ways: as messages (`encode_rows`, one per row change, each complete on its own) and as
+the content of a data file (`encode_file`, one buffer with a length per row change). Both are columnar. DDL statements and watermarks
+are single events.
+
+A new protocol is one module with a class like these and one line in ENCODERS.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.encode.ddl import DdlStatement
+from tidemark.encode.errors import EncodeError, UnknownProtocol
+from tidemark.wire.rows import RowBatch
+from tidemark.wire.table_info import TableInfo
+
+if TYPE_CHECKING:
+    from tidemark.config import Settings
+
+# protocol -> module of this package, class
+ENCODERS = {
+    "csv": ("csv", "CsvEncoder"),
+    "canal-json": ("canal_json", "CanalJsonEncoder"),
+}
+
+
+@dataclass(frozen=True)
+class Messages:
+    """One entry per message, in the order of the row changes."""
+
+    # Index of the row change in batch.changes.
+    change: np.ndarray
+    # NULL: no key.
+    key: pa.BinaryArray
+    # NULL: no value (an Avro delete), or an error.
+    value: pa.BinaryArray
+    # Why the row has no message; NULL where it has one.
+    error: pa.StringArray
+
+    def __len__(self) -> int:
+        return len(self.change)
+
+
+@dataclass(frozen=True)
+class EncodedFile:
+    """Rows as they follow each other in a data file, without the header line."""
+
+    data: pa.Buffer
+    # Bytes of each row change; 0 where it cannot be encoded.
+    lengths: np.ndarray
+    # Why a row change has no bytes; None when all have.
+    error: pa.StringArray | None
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message that is no row change."""
+
+    key: bytes | None
+    value: bytes | None
+
+
+class Encoder(Protocol):
+    # Of data files, with its dot.
+    extension: str
+
+    def encode_rows(self, batch: RowBatch) -> Messages: ...
+
+    def encode_file(self, batch: RowBatch) -> EncodedFile: ...
+
+    def file_header(self, table: TableInfo) -> bytes:
+        """What a data file starts with."""
+
+    def encode_ddl(self, ddl: DdlStatement) -> Message | None:
+        """None where the protocol or its settings say nothing of DDL."""
+
+    def encode_watermark(self, ts: int) -> Message | None:
+        """None where the protocol or its settings say nothing of progress."""
+
+
+def encoder_for(settings: Settings) -> Encoder:
+    """The encoder of the protocol in force."""
+    try:
+        module, name = ENCODERS[settings.protocol]
+    except KeyError:
+        known = ", ".join(ENCODERS)
+        raise UnknownProtocol(f"protocol {settings.protocol!r} has no encoder here; known: {known}") from None
+    return getattr(importlib.import_module(f"tidemark.encode.{module}"), name)(settings)
+
+
+def joined(parts: list[pa.Array | str], separator: str = "", null: str | None = None) -> pa.StringArray:
+    """The parts of each row one after another; `null` stands for NULL, or it is left out."""
+    merged: list[pa.Array | pa.Scalar] = []
+    literal = ""
+    for part in parts:
+        if isinstance(part, str) and not separator:
+            literal += part
+            continue
+        if literal:
+            merged.append(pa.scalar(literal))
+            literal = ""
+        merged.append(pa.scalar(part) if isinstance(part, str) else part)
+    if literal:
+        merged.append(pa.scalar(literal))
+    options = (
+        {"null_handling": "skip"} if null is None else {"null_handling": "replace", "null_replacement": null}
+    )
+    try:
+        return pc.binary_join_element_wise(*merged, separator, **options)
+    except pa.ArrowCapacityError:
+        raise EncodeError("the encoded rows of one batch exceed 2 GiB: use smaller batches") from None
+
+
+def first_error(errors: list[pa.Array]) -> pa.StringArray | None:
+    """The first reason of each row, or None when no row has one."""
+    errors = [error for error in errors if error.null_count < len(error)]
+    return pc.coalesce(*errors) if errors else None
