@@ -34,6 +34,8 @@ class Compat:
     progress_varchar_length: int
     # Sink kinds that may be used together with enable-active-active.
     active_active_sinks: tuple[str, ...]
+    # An Avro topic rule may be a plain name, without {schema} and {table}.
+    avro_static_topics: bool
     # Column dispatch with a missing column uses the columns that exist (none: partition 0) instead of failing.
     dispatch_skips_missing_columns: bool
     # Schema files carry the fields and value forms of the design document instead of those of the shipped TiCDC.
@@ -57,6 +59,7 @@ _BY_NAME = {
         progress_upstream_column="upstreamID",
         progress_varchar_length=255,
         active_active_sinks=("mysql",),
+        avro_static_topics=False,
         dispatch_skips_missing_columns=True,
         schema_file_design_fields=True,
     ),
@@ -69,6 +72,7 @@ _BY_NAME = {
         progress_upstream_column="cluster_id",
         progress_varchar_length=128,
         active_active_sinks=("mysql", "storage"),
+        avro_static_topics=True,
         dispatch_skips_missing_columns=False,
         schema_file_design_fields=False,
     ),

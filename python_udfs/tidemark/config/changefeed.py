@@ -26,18 +26,26 @@ from tidemark.config.sink import Sink
 @dataclass(frozen=True)
 class EventFilter:
     matcher: tuple[str, ...] = key(TEXTS, (), "Table filter rules: the tables that this rule is for.")
-    ignore_event: tuple[str, ...] = key(TEXTS, (), "Kinds of events to leave out: insert, update, delete, all dml, all ddl, …")
+    ignore_event: tuple[str, ...] = key(
+        TEXTS, (), "Kinds of events to leave out: insert, update, delete, all dml, all ddl, …"
+    )
     ignore_sql: tuple[str, ...] = key(TEXTS, (), "Regular expressions: DDL statements to leave out.")
     ignore_insert_value_expr: str = key(TEXT, "", "SQL expression: inserts to leave out.")
     ignore_update_new_value_expr: str = key(TEXT, "", "SQL expression on new values: updates to leave out.")
     ignore_update_old_value_expr: str = key(TEXT, "", "SQL expression on old values: updates to leave out.")
     ignore_delete_value_expr: str = key(TEXT, "", "SQL expression: deletes to leave out.")
-    ignore_update_only_columns: tuple[str, ...] = key(TEXTS, (), "Updates that change these columns only are left out.")
+    ignore_update_only_columns: tuple[str, ...] = key(
+        TEXTS, (), "Updates that change these columns only are left out."
+    )
 
 
 @dataclass(frozen=True)
 class Filter:
-    rules: tuple[str, ...] = key(TEXTS, ("*.*",), "Table filter rules: the tables of the changefeed. The last rule that matches decides.")
+    rules: tuple[str, ...] = key(
+        TEXTS,
+        ("*.*",),
+        "Table filter rules: the tables of the changefeed. The last rule that matches decides.",
+    )
     ignore_txn_start_ts: tuple[int, ...] = key(INTS, (), "Transactions to leave out, by their start ts.")
     event_filters: tuple[EventFilter, ...] = tables(EventFilter, "Events of some tables to leave out.")
 
@@ -65,7 +73,9 @@ class Consistent:
 
 @dataclass(frozen=True)
 class Integrity:
-    integrity_check_level: str = key(one_of("none", "correctness"), "none", "correctness verifies row checksums. Kafka only.")
+    integrity_check_level: str = key(
+        one_of("none", "correctness"), "none", "correctness verifies row checksums. Kafka only."
+    )
     corruption_handle_level: str = key(one_of("warn", "error"), "warn", "What happens on a wrong checksum.")
 
 
@@ -93,7 +103,9 @@ class Scheduler:
 
 @dataclass(frozen=True)
 class SyncedStatus:
-    synced_check_interval: int = tuning(INT, "Seconds without changes after which a changefeed counts as synced.")
+    synced_check_interval: int = tuning(
+        INT, "Seconds without changes after which a changefeed counts as synced."
+    )
     checkpoint_interval: int = tuning(INT, "Seconds a checkpoint may lag.")
 
 
@@ -111,24 +123,44 @@ class Changefeed:
     """The top level of a changefeed file."""
 
     case_sensitive: bool = key(BOOL, False, "Whether table filter rules mind the case of names.")
-    bdr_mode: bool = key(BOOL, False, "Bidirectional replication: rows that came from another cluster are not sent again.")
-    enable_active_active: bool = key(BOOL, False, "Active-active tables: last write wins. Needs bdr-mode, a TiDB or MySQL sink, no redo log.")
-    active_active_progress_interval: timedelta = key(DURATION, timedelta(minutes=30), "How often the progress table is written.")
+    bdr_mode: bool = key(
+        BOOL, False, "Bidirectional replication: rows that came from another cluster are not sent again."
+    )
+    enable_active_active: bool = key(
+        BOOL,
+        False,
+        "Active-active tables: last write wins. Needs bdr-mode, a TiDB or MySQL sink, no redo log.",
+    )
+    active_active_progress_interval: timedelta = key(
+        DURATION, timedelta(minutes=30), "How often the progress table is written."
+    )
     active_active_sync_stats_interval: timedelta = key(
         DURATION, timedelta(minutes=1), "How often conflict statistics are read; 0 never."
     )
     enable_sync_point: bool = key(BOOL, False, "Write sync points. TiDB and MySQL only.")
-    sync_point_interval: timedelta = key(DURATION, timedelta(minutes=10), "Time between two sync points, at least 30s.")
-    sync_point_retention: timedelta = key(DURATION, timedelta(hours=24), "How long sync points are kept, at least 1h.")
-    force_replicate: bool = key(BOOL, False, "Also tables without a primary key or a unique key without NULL.")
-    ignore_ineligible_table: bool = key(BOOL, False, "Leave out tables that cannot be replicated instead of failing.")
+    sync_point_interval: timedelta = key(
+        DURATION, timedelta(minutes=10), "Time between two sync points, at least 30s."
+    )
+    sync_point_retention: timedelta = key(
+        DURATION, timedelta(hours=24), "How long sync points are kept, at least 1h."
+    )
+    force_replicate: bool = key(
+        BOOL, False, "Also tables without a primary key or a unique key without NULL."
+    )
+    ignore_ineligible_table: bool = key(
+        BOOL, False, "Leave out tables that cannot be replicated instead of failing."
+    )
     filter: Filter = section(Filter, "Which tables and events are replicated.")
     consistent: Consistent = section(Consistent, "Redo log.")
     integrity: Integrity = section(Integrity, "Row checksums.")
     sink: Sink = section(Sink, "Where changes go and in which form.")
-    changefeed_error_stuck_duration: timedelta = tuning(DURATION, "How long TiCDC retries before a changefeed fails.")
+    changefeed_error_stuck_duration: timedelta = tuning(
+        DURATION, "How long TiCDC retries before a changefeed fails."
+    )
     memory_quota: int = tuning(integer(0), "Memory of the changefeed in TiCDC.")
-    performance_mode: str = tuning(one_of("throughput", "low-latency", empty="throughput"), "What TiCDC optimises for.")
+    performance_mode: str = tuning(
+        one_of("throughput", "low-latency", empty="throughput"), "What TiCDC optimises for."
+    )
     check_gc_safe_point: bool = tuning(BOOL, "Check TiDB's garbage collection when a changefeed is created.")
     enable_table_monitor: bool = tuning(BOOL, "Metrics per table.")
     enable_old_value: bool = tuning(BOOL, "Old values; always on since TiCDC 7.1.")

@@ -35,7 +35,9 @@ _WORDS = {
     "index": INDEX_VALUE,
     "columns": COLUMNS,
 }
-ALLOWED_EXPRESSIONS = "default, table, ts, rowid, pk, index-value, index, columns, [column, …] or a partition number"
+ALLOWED_EXPRESSIONS = (
+    "default, table, ts, rowid, pk, index-value, index, columns, [column, …] or a partition number"
+)
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 
-from tidemark.config.secrets import redact
+from tidemark.config.secrets import BLANK, redact, redact_uri
 from tidemark.errors import TidemarkError
 
 ERROR = "error"
 NOTE = "note"
+# Given as the value of a finding whose value is a secret.
+HIDDEN = object()
 
 
 @dataclass(frozen=True)
@@ -40,21 +42,18 @@ class Findings(list):
         self._add(NOTE, key, message, value, allowed)
 
     def _add(self, severity: str, key: str, message: str, value: object, allowed: str) -> None:
-        shown = "" if value is None else redact(value if isinstance(value, Hidden) else repr(value))
-        self.append(Finding(severity, key, redact(message), shown, allowed))
+        self.append(Finding(severity, key, redact(message), _shown(value), allowed))
 
     @property
     def errors(self) -> list[Finding]:
         return [finding for finding in self if finding.severity == ERROR]
 
 
-class Hidden(str):
-    """Text to show in place of a secret value."""
-
-    __slots__ = ()
-
-
-HIDDEN = Hidden("xxxxx")
+def _shown(value: object) -> str:
+    if value is None or value is HIDDEN:
+        return BLANK if value is HIDDEN else ""
+    # A text is redacted before it gets its quotes: a password may have quotes of its own.
+    return redact(repr(redact_uri(value))) if isinstance(value, str) else redact(repr(value))
 
 
 class ConfigError(TidemarkError, ValueError):
@@ -62,5 +61,9 @@ class ConfigError(TidemarkError, ValueError):
 
     def __init__(self, findings: list[Finding]):
         self.findings = tuple(findings)
-        head = "the configuration has 1 error" if len(findings) == 1 else f"the configuration has {len(findings)} errors"
+        head = (
+            "the configuration has 1 error"
+            if len(findings) == 1
+            else f"the configuration has {len(findings)} errors"
+        )
         super().__init__("\n".join([head, *(f"  {finding}" for finding in findings)]))

@@ -171,7 +171,9 @@ def parse_duration(text: str) -> timedelta:
             raise BadValue("is not a duration")
         unit = _DURATION_UNITS[part["unit"]]
         fraction = part["fraction"] or ""
-        nanoseconds += int(part["whole"] or 0) * unit + (int(fraction) * unit // 10 ** len(fraction) if fraction else 0)
+        nanoseconds += int(part["whole"] or 0) * unit + (
+            int(fraction) * unit // 10 ** len(fraction) if fraction else 0
+        )
         at = part.end()
     if not body:
         raise BadValue("is not a duration")
@@ -269,7 +271,9 @@ def integer(low: int | None = None, high: int | None = None) -> Kind:
 INT = integer()
 
 
-def one_of(*values: str, fold: bool = False, aliases: dict[str, str] | None = None, empty: str | None = None) -> Kind:
+def one_of(
+    *values: str, fold: bool = False, aliases: dict[str, str] | None = None, empty: str | None = None
+) -> Kind:
     """One of some words. `fold` ignores case; an alias stands for a value; `empty` is what "" stands for."""
     renamed = {value: value for value in values} | (aliases or {})
 

@@ -26,7 +26,6 @@ else:
     import tomli as tomllib
 
 
-
 def load(changefeed: Any = None, sink_uri: str | None = None, compat: str = "design") -> Settings:
     """The settings of a changefeed file (a path, or its content as a dictionary) and a sink URI.
 
@@ -78,7 +77,9 @@ def _read_document(source: Any, findings: Findings) -> Mapping[str, Any]:
     return {}
 
 
-def _read_section(cls: type, table: Any, path: str, findings: Findings, given: set[str], quiet: bool = False) -> Any:
+def _read_section(
+    cls: type, table: Any, path: str, findings: Findings, given: set[str], quiet: bool = False
+) -> Any:
     """An instance of `cls` from a table. `quiet`: the section is ignored as a whole, so its keys need no note of their own."""
     if not isinstance(table, Mapping):
         findings.error(path, "is not a table", table)
@@ -101,7 +102,9 @@ def _read_section(cls: type, table: Any, path: str, findings: Findings, given: s
         elif declared.kind.is_list:
             values[item.name] = _read_list(declared.kind.section, value, at, findings, given)
         else:
-            values[item.name] = _read_section(declared.kind.section, value, at, findings, given, quiet or declared.tuning)
+            values[item.name] = _read_section(
+                declared.kind.section, value, at, findings, given, quiet or declared.tuning
+            )
     return cls(**values)
 
 
@@ -147,7 +150,9 @@ def _merge(
         if item.name in values:
             if at in given and from_file != values[item.name]:
                 shown = HIDDEN if declared.secret else values[item.name]
-                findings.note(f"sink-uri?{name}", f"is used; {at} in the changefeed file says otherwise", shown)
+                findings.note(
+                    f"sink-uri?{name}", f"is used; {at} in the changefeed file says otherwise", shown
+                )
             feed = _with(feed, at, values[item.name])
         elif at in given and from_file is not None:
             values[item.name] = from_file
@@ -168,18 +173,29 @@ def _with(section: Any, path: str, value: Any) -> Any:
     return dataclasses.replace(section, **{attribute: inner})
 
 
-def _dispatch_rules(entries: tuple[DispatcherEntry, ...], pulsar: bool, findings: Findings) -> tuple[DispatchRule, ...]:
+def _dispatch_rules(
+    entries: tuple[DispatcherEntry, ...], pulsar: bool, findings: Findings
+) -> tuple[DispatchRule, ...]:
     made = []
     for index, entry in enumerate(entries):
         at = f"sink.dispatchers[{index}]"
         if entry.dispatcher and entry.partition:
-            findings.error(f"{at}.dispatcher", "and partition are the same setting; give only one of them", entry.dispatcher)
+            findings.error(
+                f"{at}.dispatcher",
+                "and partition are the same setting; give only one of them",
+                entry.dispatcher,
+            )
         expression = entry.partition or entry.dispatcher
         kind, columns, number = "default", (), None
         try:
             kind, columns, number = parse_partition(expression, pulsar=pulsar)
         except BadExpression as problem:
-            findings.error(f"{at}.{'partition' if entry.partition else 'dispatcher'}", str(problem), expression, ALLOWED_EXPRESSIONS)
+            findings.error(
+                f"{at}.{'partition' if entry.partition else 'dispatcher'}",
+                str(problem),
+                expression,
+                ALLOWED_EXPRESSIONS,
+            )
         made.append(
             DispatchRule(
                 index=index,

@@ -1,36 +1,73 @@
 """Secrets stay out of logs, error texts, documentation and everything else that a person or a tool may keep.
 
-A URI may hold secrets in two places: the password of its authority (`//user:password@host`) and query options
-(`secret-access-key=…`). `redact_uri` blanks both in one URI, `redact` blanks them in every URI and option inside a longer text.
+A URI may hold secrets in two places: the password of its authority (`//user:password@host`) and query options (`secret-access-key=…`),
+where an option may itself be a URI, percent-encoded or not. `redact_uri` blanks them in one URI, `redact` in a longer text.
 """
 
 from __future__ import annotations
 
 import re
+from urllib.parse import quote, unquote
 
 BLANK = "xxxxx"
 
-# A query option is secret when its name contains one of these; names that TiCDC and the object stores use, with - or _ or neither.
-_SECRET_NAME = (
-    r"[\w.-]*(?:password|passwd|pwd|secret|token|credential|private[-_]?key|access[-_]?key|account[-_]?key|api[-_]?key"
-    r"|shared[-_]?key|encryption[-_]?key|sas|signature|ssl[-_]?key)[\w.-]*"
+# Names that TiCDC, brokers and object stores use for secrets, with - or _ or neither between the words.
+_SECRET_WORDS = (
+    r"password|passwd|passphrase|pwd|secret|token|credential|signature|private[-_]?key|access[-_]?key|account[-_]?key|api[-_]?key"
+    r"|shared[-_]?key|encryption[-_]?key|kms[-_]?key|ssl[-_]?key|key[-_]file|external[-_]?id"
 )
-# Anything up to the last @ before the path is the authority's user part: a password may itself hold @ or : or #.
-_AUTHORITY = re.compile(r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.-]*://)(?P<user>[^\s:/?@'\"]*):(?P<password>[^\s'\"]*)@(?=[^@\s]*)")
-_OPTION = re.compile(rf"(?P<name>(?:(?<=[?&;])|\b){_SECRET_NAME})=(?P<value>[^&\s'\"#;]+)", re.IGNORECASE)
+_SECRET_NAME = re.compile(rf"key|sig|[\w.-]*(?:{_SECRET_WORDS})[\w.-]*", re.IGNORECASE)
+_URI = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s'\"]+")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+# What follows host: when it is a port and the @ comes later, in the query.
+_PORT_THEN_QUERY = re.compile(r"[0-9]+[^@?]*\?")
+_ASSIGNMENT = re.compile(
+    rf"(?P<name>(?<![\w.-])[\w.-]*(?:{_SECRET_WORDS})[\w.-]*)(?P<equals>\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^&\s'\",;#]+)",
+    re.IGNORECASE,
+)
 
 
 def is_secret_name(name: str) -> bool:
     """Whether an option of this name holds a secret."""
-    return re.fullmatch(_SECRET_NAME, name, re.IGNORECASE) is not None
-
-
-def redact(text: str) -> str:
-    """`text` with the secrets of every URI and query option in it blanked."""
-    text = _AUTHORITY.sub(rf"\g<scheme>\g<user>:{BLANK}@", text)
-    return _OPTION.sub(rf"\g<name>={BLANK}", text)
+    return _SECRET_NAME.fullmatch(name) is not None
 
 
 def redact_uri(uri: str) -> str:
     """`uri` as it may be shown: the password and secret options blanked."""
-    return redact(uri)
+    scheme = _SCHEME.match(uri)
+    if scheme is None:
+        return _ASSIGNMENT.sub(rf"\g<name>\g<equals>{BLANK}", uri)
+    body = _redact_authority(uri[scheme.end() :])
+    head, question, query = body.partition("?")
+    return scheme[0] + head + question + "&".join(map(_redact_option, query.split("&")))
+
+
+def redact(text: str) -> str:
+    """`text` with the secrets of every URI and every option in it blanked."""
+    text = _URI.sub(lambda found: redact_uri(found[0]), text)
+    return _ASSIGNMENT.sub(rf"\g<name>\g<equals>{BLANK}", text)
+
+
+def _redact_authority(body: str) -> str:
+    """A password may hold any character where it was not encoded, so it reaches to the last @."""
+    user, colon, rest = body.partition(":")
+    password, at, host = rest.rpartition("@")
+    is_password = (
+        colon and at and not any(char in user for char in "/?@") and not _PORT_THEN_QUERY.match(rest)
+    )
+    return f"{user}:{BLANK}@{host}" if is_password else body
+
+
+def _redact_option(pair: str) -> str:
+    name, equals, value = pair.partition("=")
+    if not value:
+        return pair
+    if is_secret_name(unquote(name)):
+        return f"{name}={BLANK}"
+    if "://" in value:
+        return f"{name}={redact_uri(value)}"
+    plain = unquote(value)
+    if "://" in plain:
+        shown = redact_uri(plain)
+        return pair if shown == plain else f"{name}={quote(shown, safe='')}"
+    return pair

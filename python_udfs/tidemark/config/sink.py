@@ -52,17 +52,30 @@ class DispatcherEntry:
     """One entry of `dispatchers` as written; the settings hold the DispatchRule made of it."""
 
     matcher: tuple[str, ...] = key(TEXTS, (), "Table filter rules: the tables that this rule is for.")
-    dispatcher: str = key(PARTITION_EXPRESSION, "", "Older name of `partition`; only one of the two may be given.")
+    dispatcher: str = key(
+        PARTITION_EXPRESSION, "", "Older name of `partition`; only one of the two may be given."
+    )
     partition: str = key(
         PARTITION_EXPRESSION,
         "",
         "Partition expression: default, table, rowid, pk, ts, index-value, index, columns, [column, …] or a partition number.",
     )
-    index_name: str = key(TEXT, "", "With partition index-value or index: the unique index whose columns are hashed.", name="index")
+    index_name: str = key(
+        TEXT,
+        "",
+        "With partition index-value or index: the unique index whose columns are hashed.",
+        name="index",
+    )
     columns: tuple[str, ...] = key(TEXTS, (), "With partition columns: the columns that are hashed.")
-    topic: str = key(TEXT, "", "Topic expression: literal text, {schema}, {table}. Empty: the topic of the sink URI.")
-    target_schema: str = key(TEXT, "", "Schema name to write to: literal text, {schema}, {table}. Empty: as in the source.")
-    target_table: str = key(TEXT, "", "Table name to write to: literal text, {schema}, {table}. Empty: as in the source.")
+    topic: str = key(
+        TEXT, "", "Topic expression: literal text, {schema}, {table}. Empty: the topic of the sink URI."
+    )
+    target_schema: str = key(
+        TEXT, "", "Schema name to write to: literal text, {schema}, {table}. Empty: as in the source."
+    )
+    target_table: str = key(
+        TEXT, "", "Table name to write to: literal text, {schema}, {table}. Empty: as in the source."
+    )
 
 
 @dataclass(frozen=True)
@@ -73,8 +86,14 @@ class ColumnSelector:
 
 @dataclass(frozen=True)
 class Csv:
-    delimiter: str = key(TEXT, ",", "Between two fields: 1 to 3 bytes, no line break, no character of the quote.")
-    quote: str = key(TEXT, '"', "Around text fields: one byte, no line break. Empty: no quoting, special characters are escaped.")
+    delimiter: str = key(
+        TEXT, ",", "Between two fields: 1 to 3 bytes, no line break, no character of the quote."
+    )
+    quote: str = key(
+        TEXT,
+        '"',
+        "Around text fields: one byte, no line break. Empty: no quoting, special characters are escaped.",
+    )
     null: str = key(TEXT, "\\N", "What stands for NULL.")
     include_commit_ts: bool = key(BOOL, False, "Write the commit ts into each line.")
     binary_encoding_method: str = key(one_of("base64", "hex"), "base64", "How binary values are written.")
@@ -88,8 +107,12 @@ class CloudStorage:
     output_column_id: bool = key(BOOL, False, "Write column ids into schema files.")
     use_table_id_as_path: bool = key(BOOL, False, "Table ids instead of schema and table names as folders.")
     file_size: int | None = key(INT, None, "A data file is closed at this many bytes; the URI option wins.")
-    flush_interval: timedelta | None = key(DURATION, None, "A data file is closed after this long; the URI option wins.")
-    output_raw_change_event: bool = key(BOOL, False, "Send an update of a key as it is instead of as delete and insert.")
+    flush_interval: timedelta | None = key(
+        DURATION, None, "A data file is closed after this long; the URI option wins."
+    )
+    output_raw_change_event: bool = key(
+        BOOL, False, "Send an update of a key as it is instead of as delete and insert."
+    )
     worker_count: int = tuning(INT, "Writer threads of TiCDC.")
     flush_concurrency: int = tuning(INT, "Parallel uploads of one file.")
     file_expiration_days: int = tuning(INT, "After how many days TiCDC removes date folders.")
@@ -100,26 +123,42 @@ class CloudStorage:
 
 @dataclass(frozen=True)
 class KafkaCodec:
-    enable_tidb_extension: bool | None = key(BOOL, None, "Append TiDB's own fields to messages; the URI option wins.")
-    max_batch_size: int | None = key(integer(1), None, "Rows in one open protocol message; the URI option wins.")
-    avro_enable_watermark: bool | None = key(BOOL, None, "Send DDL and checkpoints as Avro too; the URI option wins.")
-    avro_decimal_handling_mode: str | None = key(DECIMAL_MODE, None, "How Avro holds DECIMAL; the URI option wins.")
+    enable_tidb_extension: bool | None = key(
+        BOOL, None, "Append TiDB's own fields to messages; the URI option wins."
+    )
+    max_batch_size: int | None = key(
+        integer(1), None, "Rows in one open protocol message; the URI option wins."
+    )
+    avro_enable_watermark: bool | None = key(
+        BOOL, None, "Send DDL and checkpoints as Avro too; the URI option wins."
+    )
+    avro_decimal_handling_mode: str | None = key(
+        DECIMAL_MODE, None, "How Avro holds DECIMAL; the URI option wins."
+    )
     avro_bigint_unsigned_handling_mode: str | None = key(
         BIGINT_UNSIGNED_MODE, None, "How Avro holds BIGINT UNSIGNED; the URI option wins."
     )
-    encoding_format: str | None = key(ENCODING_FORMAT, None, "Form of the simple protocol; the URI option wins.")
-    output_row_key: bool | None = key(BOOL, None, "Put the row key into canal-json's extension; the URI option wins.")
+    encoding_format: str | None = key(
+        ENCODING_FORMAT, None, "Form of the simple protocol; the URI option wins."
+    )
+    output_row_key: bool | None = key(
+        BOOL, None, "Put the row key into canal-json's extension; the URI option wins."
+    )
 
 
 @dataclass(frozen=True)
 class LargeMessage:
     large_message_handle_option: str = key(
-        one_of("none", "claim-check", "handle-key-only", empty="none"), "none", "What happens to a message that is too large."
+        one_of("none", "claim-check", "handle-key-only", empty="none"),
+        "none",
+        "What happens to a message that is too large.",
     )
     large_message_handle_compression: str = key(
         one_of("none", "lz4", "snappy", empty="none"), "none", "Compression of message values."
     )
-    claim_check_storage_uri: str = key(TEXT, "", "Where large messages are kept with claim-check.", secret=True)
+    claim_check_storage_uri: str = key(
+        TEXT, "", "Where large messages are kept with claim-check.", secret=True
+    )
     claim_check_raw_value: bool = key(BOOL, False, "Keep only the value with claim-check.")
 
 
@@ -134,12 +173,18 @@ class GlueSchemaRegistry:
 
 @dataclass(frozen=True)
 class Kafka:
-    partition_num: int | None = key(integer(1), None, "Partitions that rows are spread over; the URI option wins.")
+    partition_num: int | None = key(
+        integer(1), None, "Partitions that rows are spread over; the URI option wins."
+    )
     max_message_bytes: int | None = key(integer(1), None, "Largest message in bytes; the URI option wins.")
     codec_config: KafkaCodec = section(KafkaCodec, "Options of message encoders.")
     large_message_handle: LargeMessage = section(LargeMessage, "Messages above max-message-bytes.")
-    glue_schema_registry_config: GlueSchemaRegistry = section(GlueSchemaRegistry, "AWS Glue instead of a Confluent registry.")
-    output_raw_change_event: bool = key(BOOL, False, "Send an update of a key as it is instead of as delete and insert.")
+    glue_schema_registry_config: GlueSchemaRegistry = section(
+        GlueSchemaRegistry, "AWS Glue instead of a Confluent registry."
+    )
+    output_raw_change_event: bool = key(
+        BOOL, False, "Send an update of a key as it is instead of as delete and insert."
+    )
     replication_factor: int = tuning(integer(1), "Replicas of a topic that TiCDC creates.")
     kafka_version: str = tuning(TEXT, "Version of the brokers.")
     compression: str = tuning(TEXT, "Compression of producer batches.")
@@ -184,7 +229,9 @@ class PulsarOAuth2:
 
 @dataclass(frozen=True)
 class Pulsar:
-    output_raw_change_event: bool = key(BOOL, False, "Send an update of a key as it is instead of as delete and insert.")
+    output_raw_change_event: bool = key(
+        BOOL, False, "Send an update of a key as it is instead of as delete and insert."
+    )
     tls_key_file_path: str = tuning(TEXT, "TLS: key file.", secret=True)
     tls_certificate_file: str = tuning(TEXT, "TLS: certificate file.")
     tls_trust_certs_file_path: str = tuning(TEXT, "TLS: trusted certificates.")
@@ -208,7 +255,9 @@ class Pulsar:
 @dataclass(frozen=True)
 class MySql:
     time_zone: str = key(TEXT, "", "Time zone of the downstream session; the URI option wins.")
-    max_txn_row: int | None = key(integer(1), None, "Rows of one downstream transaction; the URI option wins.")
+    max_txn_row: int | None = key(
+        integer(1), None, "Rows of one downstream transaction; the URI option wins."
+    )
     worker_count: int = tuning(INT, "Parallel sessions of TiCDC.")
     max_multi_update_row_size: int = tuning(INT, "Average row size up to which updates are merged.")
     max_multi_update_row: int = tuning(INT, "Rows of one merged update.")
@@ -278,24 +327,49 @@ class SinkIntegrity:
 class Sink:
     """Everything under `[sink]`. `protocol`, `transaction_atomicity` and what else the URI may say too hold what is in force."""
 
-    protocol: str = key(PROTOCOL, "", "Form of messages or files; the URI option wins. flat-avro is avro, default is open-protocol.")
-    dispatchers: tuple[DispatchRule, ...] = tables(DispatcherEntry, "Dispatch rules; the first that matches a table decides.")
-    column_selectors: tuple[ColumnSelector, ...] = tables(ColumnSelector, "Which columns of which tables are sent.")
-    schema_registry: str = key(TEXT, "", "Avro: endpoint of the schema registry; the URI option wins.", secret=True)
+    protocol: str = key(
+        PROTOCOL,
+        "",
+        "Form of messages or files; the URI option wins. flat-avro is avro, default is open-protocol.",
+    )
+    dispatchers: tuple[DispatchRule, ...] = tables(
+        DispatcherEntry, "Dispatch rules; the first that matches a table decides."
+    )
+    column_selectors: tuple[ColumnSelector, ...] = tables(
+        ColumnSelector, "Which columns of which tables are sent."
+    )
+    schema_registry: str = key(
+        TEXT, "", "Avro: endpoint of the schema registry; the URI option wins.", secret=True
+    )
     terminator: str = key(TEXT, "\r\n", "CSV and canal-json files: end of a line.")
     date_separator: str = key(
-        one_of("none", "year", "month", "day", fold=True, empty="none"), "day", "Storage: date folder of data files."
+        one_of("none", "year", "month", "day", fold=True, empty="none"),
+        "day",
+        "Storage: date folder of data files.",
     )
     enable_partition_separator: bool = key(BOOL, True, "Storage: a folder per table partition.")
     file_index_digit: int = key(
-        INT, DEFAULT_FILE_INDEX_DIGIT, "Storage: digits in a data file's name, 6 to 20; anything else means 20.", name="file-index-digit"
+        INT,
+        DEFAULT_FILE_INDEX_DIGIT,
+        "Storage: digits in a data file's name, 6 to 20; anything else means 20.",
+        name="file-index-digit",
     )
-    transaction_atomicity: str = key(ATOMICITY, "none", "none splits large transactions, table keeps those of one table whole.")
-    only_output_updated_columns: bool = key(BOOL, False, "Old values of updates hold changed columns only; the URI option wins.")
-    delete_only_output_handle_key_columns: bool = key(BOOL, False, "Deletes hold the handle key only. Not for CSV.")
-    content_compatible: bool = key(BOOL, False, "canal-json: messages as the official Canal makes them; the URI option wins.")
+    transaction_atomicity: str = key(
+        ATOMICITY, "none", "none splits large transactions, table keeps those of one table whole."
+    )
+    only_output_updated_columns: bool = key(
+        BOOL, False, "Old values of updates hold changed columns only; the URI option wins."
+    )
+    delete_only_output_handle_key_columns: bool = key(
+        BOOL, False, "Deletes hold the handle key only. Not for CSV."
+    )
+    content_compatible: bool = key(
+        BOOL, False, "canal-json: messages as the official Canal makes them; the URI option wins."
+    )
     debezium_disable_schema: bool = key(BOOL, False, "Debezium: leave out the schema; the URI option wins.")
-    safe_mode: bool = key(BOOL, False, "Database: write REPLACE instead of INSERT and UPDATE; the URI option wins.")
+    safe_mode: bool = key(
+        BOOL, False, "Database: write REPLACE instead of INSERT and UPDATE; the URI option wins."
+    )
     csv: Csv = section(Csv, "CSV form.")
     cloud_storage: CloudStorage = section(CloudStorage, "Storage sinks.", name="cloud-storage-config")
     kafka: Kafka = section(Kafka, "Kafka sinks.", name="kafka-config")
@@ -307,10 +381,14 @@ class Sink:
     outbox: Outbox = section(Outbox, "Outbox protocol of TiCDC.", tuning=True)
     encoder_concurrency: int = tuning(integer(0), "Encoder threads of TiCDC.")
     enable_kafka_sink_v2: bool = tuning(BOOL, "Another Kafka client of TiCDC.")
-    advance_timeout_in_sec: int = tuning(integer(0), "After how long TiCDC restarts a table that stands still.")
+    advance_timeout_in_sec: int = tuning(
+        integer(0), "After how long TiCDC restarts a table that stands still."
+    )
     send_bootstrap_interval_in_sec: int = tuning(INT, "Simple protocol: seconds between bootstrap messages.")
     send_bootstrap_in_msg_count: int = tuning(INT, "Simple protocol: rows between bootstrap messages.")
-    send_bootstrap_to_all_partition: bool = tuning(BOOL, "Simple protocol: bootstrap messages to all partitions.")
+    send_bootstrap_to_all_partition: bool = tuning(
+        BOOL, "Simple protocol: bootstrap messages to all partitions."
+    )
     send_all_bootstrap_at_start: bool = tuning(BOOL, "Simple protocol: bootstrap messages at the start.")
     case_sensitive: bool = tuning(BOOL, "Set by TiCDC itself from case-sensitive.")
     force_replicate: bool = tuning(BOOL, "Set by TiCDC itself from force-replicate.")

@@ -21,7 +21,9 @@ _PULSAR_FULL = re.compile(rf"(?:non-)?persistent://{_PULSAR_PART}/{_PULSAR_PART}
 
 KAFKA_ALLOWED = "letters, digits, . _ - with at most one {schema} followed by at most one {table}"
 AVRO_ALLOWED = "an expression with {schema} followed by {table}, or a name without placeholders"
-PULSAR_ALLOWED = "persistent://tenant/namespace/topic, non-persistent://tenant/namespace/topic, or a name without /"
+PULSAR_ALLOWED = (
+    "persistent://tenant/namespace/topic, non-persistent://tenant/namespace/topic, or a name without /"
+)
 
 
 def is_static(expression: str) -> bool:

@@ -49,37 +49,70 @@ DEFAULT_MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 class UriOptions:
     """The options of the sink URI, each with the value in force: the URI's, else the changefeed file's, else the default."""
 
-    protocol: str = key(PROTOCOL, "", "Form of messages or files; flat-avro is avro, default is open-protocol.", file_key="protocol")
+    protocol: str = key(
+        PROTOCOL,
+        "",
+        "Form of messages or files; flat-avro is avro, default is open-protocol.",
+        file_key="protocol",
+    )
     transaction_atomicity: str = key(
-        ATOMICITY, "none", "none splits large transactions, table keeps those of one table whole.", file_key="transaction-atomicity"
+        ATOMICITY,
+        "none",
+        "none splits large transactions, table keeps those of one table whole.",
+        file_key="transaction-atomicity",
     )
     # Messages
     enable_tidb_extension: bool = key(
-        BOOL, False, "Append TiDB's own fields to messages.", file_key="kafka-config.codec-config.enable-tidb-extension"
+        BOOL,
+        False,
+        "Append TiDB's own fields to messages.",
+        file_key="kafka-config.codec-config.enable-tidb-extension",
     )
     max_batch_size: int = key(
-        integer(1), 16, "Rows in one open protocol message.", file_key="kafka-config.codec-config.max-batch-size"
+        integer(1),
+        16,
+        "Rows in one open protocol message.",
+        file_key="kafka-config.codec-config.max-batch-size",
     )
     max_message_bytes: int = key(
-        integer(1), DEFAULT_MAX_MESSAGE_BYTES, "Largest message in bytes.", file_key="kafka-config.max-message-bytes"
+        integer(1),
+        DEFAULT_MAX_MESSAGE_BYTES,
+        "Largest message in bytes.",
+        file_key="kafka-config.max-message-bytes",
     )
     content_compatible: bool = key(
         BOOL, False, "canal-json: messages as the official Canal makes them.", file_key="content-compatible"
     )
     only_output_updated_columns: bool = key(
-        BOOL, False, "Old values of updates hold changed columns only.", file_key="only-output-updated-columns"
+        BOOL,
+        False,
+        "Old values of updates hold changed columns only.",
+        file_key="only-output-updated-columns",
     )
     output_row_key: bool = key(
-        BOOL, False, "canal-json with enable-tidb-extension: add the row key.", file_key="kafka-config.codec-config.output-row-key"
+        BOOL,
+        False,
+        "canal-json with enable-tidb-extension: add the row key.",
+        file_key="kafka-config.codec-config.output-row-key",
     )
-    debezium_disable_schema: bool = key(BOOL, False, "Debezium: leave out the schema.", file_key="debezium-disable-schema")
+    debezium_disable_schema: bool = key(
+        BOOL, False, "Debezium: leave out the schema.", file_key="debezium-disable-schema"
+    )
     encoding_format: str = key(
-        ENCODING_FORMAT, "json", "Form of the simple protocol.", file_key="kafka-config.codec-config.encoding-format"
+        ENCODING_FORMAT,
+        "json",
+        "Form of the simple protocol.",
+        file_key="kafka-config.codec-config.encoding-format",
     )
     # Avro
-    schema_registry: str = key(TEXT, "", "Endpoint of the schema registry.", secret=True, file_key="schema-registry")
+    schema_registry: str = key(
+        TEXT, "", "Endpoint of the schema registry.", secret=True, file_key="schema-registry"
+    )
     avro_decimal_handling_mode: str = key(
-        DECIMAL_MODE, "precise", "DECIMAL as bytes or as text.", file_key="kafka-config.codec-config.avro-decimal-handling-mode"
+        DECIMAL_MODE,
+        "precise",
+        "DECIMAL as bytes or as text.",
+        file_key="kafka-config.codec-config.avro-decimal-handling-mode",
     )
     avro_bigint_unsigned_handling_mode: str = key(
         BIGINT_UNSIGNED_MODE,
@@ -88,15 +121,24 @@ class UriOptions:
         file_key="kafka-config.codec-config.avro-bigint-unsigned-handling-mode",
     )
     avro_enable_watermark: bool = key(
-        BOOL, False, "Send DDL and checkpoints as Avro too.", file_key="kafka-config.codec-config.avro-enable-watermark"
+        BOOL,
+        False,
+        "Send DDL and checkpoints as Avro too.",
+        file_key="kafka-config.codec-config.avro-enable-watermark",
     )
     # Kafka and Pulsar
     partition_num: int | None = key(
-        integer(1), None, "Partitions that rows are spread over; without it, those of the topic.", file_key="kafka-config.partition-num"
+        integer(1),
+        None,
+        "Partitions that rows are spread over; without it, those of the topic.",
+        file_key="kafka-config.partition-num",
     )
     # Storage
     file_size: int = key(
-        INT, DEFAULT_FILE_SIZE, "A data file is closed at this many bytes, 1 KiB to 512 MiB.", file_key="cloud-storage-config.file-size"
+        INT,
+        DEFAULT_FILE_SIZE,
+        "A data file is closed at this many bytes, 1 KiB to 512 MiB.",
+        file_key="cloud-storage-config.file-size",
     )
     flush_interval: timedelta = key(
         DURATION,
@@ -105,12 +147,17 @@ class UriOptions:
         file_key="cloud-storage-config.flush-interval",
     )
     use_table_id_as_path: bool = key(
-        BOOL, False, "Table ids instead of names as folders.", file_key="cloud-storage-config.use-table-id-as-path"
+        BOOL,
+        False,
+        "Table ids instead of names as folders.",
+        file_key="cloud-storage-config.use-table-id-as-path",
     )
     # Database
     safe_mode: bool = key(BOOL, False, "Write REPLACE instead of INSERT and UPDATE.", file_key="safe-mode")
     time_zone: str = key(TEXT, "", "Time zone of the downstream session.", file_key="mysql-config.time-zone")
-    max_txn_row: int = key(integer(1), 256, "Rows of one downstream transaction.", file_key="mysql-config.max-txn-row")
+    max_txn_row: int = key(
+        integer(1), 256, "Rows of one downstream transaction.", file_key="mysql-config.max-txn-row"
+    )
     # Access to an object store
     region: str = key(TEXT, "", "S3: region.")
     endpoint: str = key(TEXT, "", "Object store: endpoint.")
@@ -194,7 +241,9 @@ class UriOptions:
     batching_max_messages: int = tuning(INT, "Pulsar: messages of a producer batch.")
     batching_max_publish_delay: str = tuning(TEXT, "Pulsar: how long a producer batch waits.")
     send_timeout: str = tuning(TEXT, "Pulsar: until a send fails.")
-    compression_type: str = tuning(one_of("", "none", "lz4", "zlib", "zstd", fold=True), "Pulsar: compression of messages.")
+    compression_type: str = tuning(
+        one_of("", "none", "lz4", "zlib", "zstd", fold=True), "Pulsar: compression of messages."
+    )
 
 
 @dataclass(frozen=True)
@@ -222,10 +271,13 @@ class SinkUri:
     @property
     def topic(self) -> str:
         """Kafka and Pulsar: the topic of the URI, which tables without a topic rule go to."""
-        return self.path[1:] if self.sink_kind in ("kafka", "pulsar") else ""
+        return self.path.strip("/") if self.sink_kind in ("kafka", "pulsar") else ""
 
 
-_URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#.*)?", re.S)
+_URI = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?:#.*)?",
+    re.S,
+)
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
@@ -241,7 +293,9 @@ def parse_uri(text: str, findings: Findings) -> tuple[SinkUri | None, dict[str, 
         findings.error("sink-uri", f"has an unknown scheme{hint}", scheme, ", ".join(KIND_OF_SCHEME))
         return None, {}
     if _BAD_PERCENT.search(parts["authority"] + parts["path"]):
-        findings.error("sink-uri", "has a % that is not followed by two hex digits; write % itself as %25", text)
+        findings.error(
+            "sink-uri", "has a % that is not followed by two hex digits; write % itself as %25", text
+        )
         return None, {}
     userinfo, _, hostinfo = parts["authority"].rpartition("@")
     user, _, password = userinfo.partition(":")
@@ -269,7 +323,10 @@ def _host_and_port(text: str, findings: Findings) -> tuple[str, int | None]:
     if not re.fullmatch(r"[0-9]{0,5}", port) or int(port or 0) > 65535:
         # Whatever stands there may be half of a password with a / or # in it: it is not shown.
         findings.error(
-            "sink-uri", "has a port that is not a number; percent-encode special characters of a password", HIDDEN, "0 to 65535"
+            "sink-uri",
+            "has a port that is not a number; percent-encode special characters of a password",
+            HIDDEN,
+            "0 to 65535",
         )
         return host, None
     return host, int(port) if port else None
@@ -289,7 +346,9 @@ def _read_options(query: str, findings: Findings) -> dict[str, object]:
             continue
         item, declared = known[name]
         if _BAD_PERCENT.search(raw_value):
-            findings.error(path, "has a % that is not followed by two hex digits; write % itself as %25", shown)
+            findings.error(
+                path, "has a % that is not followed by two hex digits; write % itself as %25", shown
+            )
             continue
         value = unquote_plus(raw_value)
         if item.name in values:

@@ -58,7 +58,11 @@ class RegexpError(ValueError):
 
 def lower(text: str) -> str:
     """Go's strings.ToLower: rune by rune, whatever stands around."""
-    return "".join(one if len(one := char.lower()) == 1 else one[0] for char in text) if not text.isascii() else text.lower()
+    return (
+        "".join(one if len(one := char.lower()) == 1 else one[0] for char in text)
+        if not text.isascii()
+        else text.lower()
+    )
 
 
 class GoRegexp:
@@ -86,7 +90,11 @@ class GoRegexp:
             following = text[at + 1] if at + 1 < len(text) else ""
             for state in states:
                 step = program.steps[state]
-                if isinstance(step, _Char) and step.takes(char) and program.enter(step.then, reached, after, following):
+                if (
+                    isinstance(step, _Char)
+                    and step.takes(char)
+                    and program.enter(step.then, reached, after, following)
+                ):
                     return True
             states = reached
         return False
@@ -196,7 +204,15 @@ def _is_word(char: str) -> bool:
 
 
 # Runes that fold to a letter but that neither upper() nor lower() of the letter reaches.
-_FOLDS_TO = {"k": "\u212a", "s": "\u017f", "\u00e5": "\u212b", "\u03c9": "\u2126", "\u03bc": "\u00b5", "\u03c3": "\u03c2", "\u00df": "\u1e9e"}
+_FOLDS_TO = {
+    "k": "\u212a",
+    "s": "\u017f",
+    "\u00e5": "\u212b",
+    "\u03c9": "\u2126",
+    "\u03bc": "\u00b5",
+    "\u03c3": "\u03c2",
+    "\u00df": "\u1e9e",
+}
 
 
 @lru_cache(maxsize=4096)
@@ -377,7 +393,9 @@ class _Parser:
             inverted, name = not inverted, name[1:]
         ranges = _category(name)
         if ranges is None:
-            raise RegexpError(f"invalid character class range: `{self.text[begin : self.at]}` (Unicode categories such as L or Lu are known, scripts are not)")
+            raise RegexpError(
+                f"invalid character class range: `{self.text[begin : self.at]}` (Unicode categories such as L or Lu are known, scripts are not)"
+            )
         return _inverted(ranges) if inverted else ranges
 
     def _rune_escape(self) -> int:
@@ -493,7 +511,9 @@ _LAST_CASED = 0x1E943
 
 
 def _folded(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    more = {one for low, high in ranges for char in range(low, min(high, _LAST_CASED) + 1) for one in _orbit(char)}
+    more = {
+        one for low, high in ranges for char in range(low, min(high, _LAST_CASED) + 1) for one in _orbit(char)
+    }
     return [*ranges, *((one, one) for one in more)]
 
 

@@ -133,7 +133,9 @@ def _parse_file(name: str, place: _Place, case_sensitive: bool) -> list[_Rule]:
         raise place.error(f"cannot open filter file: open {name}: {reason}") from None
     rules = []
     for number, line in enumerate(lines, 1):
-        rules.extend(_parse_line(line.removesuffix("\r"), _Place(name, number), case_sensitive, may_import=False))
+        rules.extend(
+            _parse_line(line.removesuffix("\r"), _Place(name, number), case_sensitive, may_import=False)
+        )
     return rules
 
 
@@ -196,7 +198,9 @@ def _parse_wildcard(text: str, place: _Place, case_sensitive: bool):
                 raise place.error(r"syntax error: cannot place \ at end of line")
             char = text[at + 1]
             if char.isascii() and char.isalnum():
-                raise place.error(rf"cannot escape a letter or number (\{char}), it is reserved for future extension")
+                raise place.error(
+                    rf"cannot escape a letter or number (\{char}), it is reserved for future extension"
+                )
             literal.append(char)
             pattern.append(_quoted(char))
             at += 2
@@ -211,7 +215,9 @@ def _parse_wildcard(text: str, place: _Place, case_sensitive: bool):
                 raise place.error("syntax error: failed to parse character class")
             body = found[0]
             # [! inverts; ^ means itself.
-            pattern.append("[^" + body[2:] if body[1] == "!" else r"[\^" + body[2:] if body[1] == "^" else body)
+            pattern.append(
+                "[^" + body[2:] if body[1] == "!" else r"[\^" + body[2:] if body[1] == "^" else body
+            )
             at = found.end()
         elif char in "$_" or char.isalnum() or not char.isascii():
             literal.append(char)

@@ -1,0 +1,49 @@
+"""Check a changefeed file and a sink URI.
+
+All findings are printed at once: errors, which stop Tidemark as they stop TiCDC, and notes, such as settings that only tune a running
+TiCDC and are ignored. Secrets are never printed. The exit status is 0 without errors, 1 with errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from tidemark import compat, config
+
+SUMMARY = "check a changefeed file and a sink URI"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("changefeed", nargs="?", metavar="CHANGEFEED", help="changefeed file (TOML)")
+    parser.add_argument("--sink-uri", metavar="URI", help="sink URI, in quotes")
+    parser.add_argument(
+        "--compat",
+        choices=compat.NAMES,
+        default="design",
+        help="whose rules: the design documents' or TiCDC's",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def run(args: argparse.Namespace) -> int:
+    findings = config.check(args.changefeed, args.sink_uri, args.compat)
+    errors = sum(finding.severity == "error" for finding in findings)
+    notes = len(findings) - errors
+    if args.json:
+        answer = {
+            "ok": errors == 0,
+            "errors": errors,
+            "notes": notes,
+            "findings": [finding.as_dict() for finding in findings],
+        }
+        print(json.dumps(answer, ensure_ascii=False, indent=2))
+    else:
+        for finding in sorted(findings, key=lambda finding: finding.severity):
+            print(f"{finding.severity}: {finding}")
+        print(f"{_count(errors, 'error')}, {_count(notes, 'note')}")
+    return 1 if errors else 0
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

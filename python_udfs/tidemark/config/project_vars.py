@@ -1,0 +1,98 @@
+"""The vars of the dbt project: which there are, what they may be, and all that is wrong with the ones given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tidemark.config.findings import Finding, Findings
+from tidemark.config.load import check
+from tidemark.config.suggest import nearest
+
+COMPAT = ("design", "ticdc")
+ON_BAD_FRAME = ("quarantine", "fail")
+
+
+def check_project_vars(project: Mapping[str, Any], given: Mapping[str, Any]) -> list[Finding]:
+    """All findings on the vars in force: those of dbt_project.yml, with those of the command line over them.
+
+    A var that only the command line has may belong to another package, so it is an error only where it looks like a slip of one of ours.
+    """
+    findings = Findings()
+    values = {**project, **given}
+    for name in given:
+        suggestion = nearest(name, VARS) if name not in VARS and name not in project else ""
+        if suggestion:
+            findings.error(
+                name,
+                f"no such var; {suggestion}"
+                if " " in suggestion
+                else f"no such var; did you mean {suggestion}?",
+            )
+    for name, check_var in VARS.items():
+        if values.get(name) is not None:
+            check_var(name, values[name], findings)
+    if values.get("compat", "design") in COMPAT and isinstance(values.get("sink_uri") or "", str):
+        findings.extend(
+            check(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")
+        )
+    return findings
+
+
+def _event_logs(name: str, value: Any, findings: Findings) -> None:
+    shape = "a list of {upstream_id, path}"
+    if not isinstance(value, list):
+        findings.error(name, "is not a list", value, shape)
+        return
+    for number, log in enumerate(value):
+        where = f"{name}[{number}]"
+        if not isinstance(log, Mapping):
+            findings.error(where, "is not a mapping", log, "{upstream_id, path}")
+            continue
+        for key in ("upstream_id", "path"):
+            if log.get(key) in (None, ""):
+                findings.error(f"{where}.{key}", "is missing", allowed="{upstream_id, path}")
+        for key in log.keys() - {"upstream_id", "path"}:
+            findings.error(f"{where}.{key}", "no such key", log[key], "upstream_id, path")
+
+
+def _one_of(*allowed: str):
+    def check_var(name: str, value: Any, findings: Findings) -> None:
+        if value not in allowed:
+            findings.error(name, "is not one of the values allowed", value, ", ".join(allowed))
+
+    return check_var
+
+
+def _text(name: str, value: Any, findings: Findings) -> None:
+    if not isinstance(value, str):
+        findings.error(name, "is not a text", value, "a text")
+
+
+def _text_or_mapping(name: str, value: Any, findings: Findings) -> None:
+    if not isinstance(value, (str, Mapping)):
+        findings.error(
+            name, "is neither a path nor a mapping", value, "the path of a changefeed file, or its content"
+        )
+
+
+def _ts(name: str, value: Any, findings: Findings) -> None:
+    if not str(value).isdigit() or int(value) >= 1 << 64:
+        findings.error(name, "is not a ts", value, "a TSO: a whole number from 0 to 2^64 - 1")
+
+
+def _flag(name: str, value: Any, findings: Findings) -> None:
+    if not isinstance(value, bool):
+        findings.error(name, "is neither true nor false", value, "true, false")
+
+
+VARS = {
+    "event_logs": _event_logs,
+    "changefeed": _text_or_mapping,
+    "sink_uri": _text,
+    "compat": _one_of(*COMPAT),
+    "on_bad_frame": _one_of(*ON_BAD_FRAME),
+    "as_of_ts": _ts,
+    "state_dir": _text,
+    "rebuild_from_logs": _flag,
+}
