@@ -15,6 +15,7 @@ from tidemark.errors import TidemarkError
 
 # command name -> module of this package
 COMMANDS = {
+    "run": "run",
     "demo-log": "demo_log",
     "events": "events",
     "rows": "rows",

@@ -1,0 +1,40 @@
+{#
+  A batch is what one run found new in the logs. An incremental model handles whole batches and keeps each one in a partition; the
+  partitions it has say which batches it has handled, also those that held nothing for it.
+#}
+
+{# The last batch that the calling model has handled; 0 before its first run. #}
+{% macro last_batch() %}
+  {%- if not is_incremental() -%}
+    {{ return(0) }}
+  {%- endif -%}
+  {%- set batches = [0] -%}
+  {%- for row in run_query('show partitions ' ~ tidemark.stored_table(this)) -%}
+    {% do batches.append(row[0].split('=')[1] | int) %}
+  {%- endfor -%}
+  {{ return(batches | max) }}
+{% endmacro %}
+
+
+{# Post-hook: notes every planned batch as handled. The plan itself needs no such note. #}
+{% macro note_handled_batches() %}
+  {%- if not execute or model.name == 'log_segments' -%}
+    {{ return('') }}
+  {%- endif -%}
+  {%- set batches = run_query('select distinct batch_id from ' ~ ref('log_segments') ~ ' where batch_id > ' ~ tidemark.last_batch()) -%}
+  {%- if batches | length == 0 -%}
+    {{ return('') }}
+  {%- endif -%}
+  {%- set partitions = [] -%}
+  {%- for row in batches -%}{% do partitions.append('partition (batch_id = ' ~ row[0] ~ ')') %}{%- endfor -%}
+  {{ return('alter table ' ~ tidemark.stored_table(this) ~ ' add if not exists ' ~ partitions | join(' ')) }}
+{% endmacro %}
+
+
+{# The table behind a model: with the embedded adapter a model's name is a view over it. #}
+{% macro stored_table(relation) %}
+  {%- if target.type == 'tidemark' -%}
+    {{ return(tidemark_current_version(relation)) }}
+  {%- endif -%}
+  {{ return(relation) }}
+{% endmacro %}

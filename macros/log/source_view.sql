@@ -1,0 +1,10 @@
+{# A temporary view over one of Tidemark's data sources, named for this invocation: a server may share one session between several. #}
+{% macro source_view(purpose, format, options) %}
+  {%- set view = 'tidemark_' ~ purpose ~ '_' ~ invocation_id | replace('-', '_') -%}
+  {%- set rendered = [] -%}
+  {%- for key, value in options.items() -%}
+    {% do rendered.append(key ~ " '" ~ value | string | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") %}
+  {%- endfor -%}
+  {% do run_query('create or replace temporary view ' ~ view ~ ' using ' ~ format ~ ' options (' ~ rendered | join(', ') ~ ')') %}
+  {{ return(view) }}
+{% endmacro %}

@@ -1,0 +1,121 @@
+"""Connections of dbt's threads to the one Spark session of the process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from dbt.adapters.contracts.connection import Connection, ConnectionState
+from dbt.adapters.events.logging import AdapterLogger
+from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod, SparkCredentials
+from dbt.adapters.spark.session import Cursor, SessionConnectionWrapper
+from dbt_common.exceptions import DbtConfigError, DbtDatabaseError, DbtRuntimeError
+
+from dbt.adapters.tidemark.messages import short_message
+from tidemark.errors import TidemarkError
+from tidemark.spark.session import session
+from tidemark.spark.state import state_dir
+
+logger = AdapterLogger("Tidemark")
+
+
+@dataclass
+class TidemarkCredentials(SparkCredentials):
+    """A profile of `type: tidemark`. Only `schema` is needed; `spark_settings` are Spark properties that win over ours."""
+
+    method: SparkConnectionMethod = SparkConnectionMethod.SESSION  # type: ignore[assignment]
+    host: str | None = "embedded"
+    schema: str | None = "tidemark"  # type: ignore[assignment]
+    spark_settings: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.method != SparkConnectionMethod.SESSION:
+            raise DbtConfigError(
+                f"profile `type: tidemark` has `method: {self.method}`, only `session` (the embedded Spark) is known. "
+                f"For a Thrift server use `type: spark, method: thrift`"
+            )
+        super().__post_init__()
+
+    @property
+    def type(self) -> str:
+        return "tidemark"
+
+    def _connection_keys(self) -> tuple[str, ...]:
+        return "schema", "spark_settings"
+
+
+class TidemarkCursor(Cursor):
+    """A cursor on the process's session; dbt-spark's own would build one with its own idea of the settings."""
+
+    def __init__(self, spark_session) -> None:
+        super().__init__()
+        self._open_session = spark_session
+
+    def execute(self, sql: str, *parameters: Any) -> None:
+        self._df = self._open_session().sql(sql % parameters if parameters else sql)
+
+
+class TidemarkHandle:
+    def __init__(self, spark_session) -> None:
+        self._open_session = spark_session
+
+    def cursor(self) -> TidemarkCursor:
+        return TidemarkCursor(self._open_session)
+
+
+class TidemarkConnectionManager(SparkConnectionManager):
+    TYPE = "tidemark"
+    # dbt opens connections through a class method, but what a session needs is known per project.
+    project: ClassVar[Any] = None
+
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        type(self).project = config
+
+    @classmethod
+    def spark_session(cls):
+        """The session, active for the calling thread."""
+        try:
+            return session(
+                project_state_dir(cls.project),
+                {str(key): str(value) for key, value in cls.project.credentials.spark_settings.items()},
+                say=logger.warning,
+            )
+        except TidemarkError as error:
+            raise DbtRuntimeError(str(error)) from None
+
+    @classmethod
+    def open(cls, connection: Connection) -> Connection:
+        if connection.state != ConnectionState.OPEN:
+            connection.handle = SessionConnectionWrapper(TidemarkHandle(cls.spark_session))  # type: ignore[arg-type]
+            connection.state = ConnectionState.OPEN
+        return connection
+
+    @contextmanager
+    def exception_handler(self, sql: str):
+        try:
+            yield
+        except DbtRuntimeError:
+            raise
+        except Exception as error:  # Spark raises many classes; each becomes one readable message
+            logger.debug(f"Error while running:\n{sql}\n{error}")
+            raise DbtDatabaseError(short_message(error)) from None
+
+    def execute(self, sql: str, auto_begin: bool = False, fetch: bool = False, limit: int | None = None):
+        # Spark runs a query when its rows are fetched, which dbt does outside its own handler.
+        with self.exception_handler(sql):
+            return super().execute(sql, auto_begin=auto_begin, fetch=fetch, limit=limit)
+
+
+def project_vars(config: Any) -> Mapping[str, Any]:
+    """The vars of dbt_project.yml as this project sees them, without those of the command line."""
+    declared = config.vars.to_dict() if getattr(config, "vars", None) is not None else {}
+    own = declared.get(getattr(config, "project_name", ""), {})
+    return {**declared, **own} if isinstance(own, Mapping) else declared
+
+
+def project_state_dir(config: Any) -> Path:
+    return state_dir(config.cli_vars, project_vars(config), Path(config.project_root))

@@ -1,0 +1,77 @@
+"""The adapter class: dbt-spark's, with our connections and Python models that run in this process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dbt.adapters.base import PythonJobHelper
+from dbt.adapters.base.meta import available
+from dbt.adapters.spark.impl import SparkAdapter
+from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
+
+from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
+from dbt.adapters.tidemark.messages import short_message
+from tidemark.config.findings import ERROR, ConfigError
+from tidemark.config.project_vars import check_project_vars
+from tidemark.errors import TidemarkError
+
+
+class TidemarkAdapter(SparkAdapter):
+    ConnectionManager = TidemarkConnectionManager
+
+    def __init__(self, config: Any, mp_context: Any) -> None:
+        super().__init__(config, mp_context)
+        # Wrong settings end the command here, before anything is parsed or run.
+        errors = [finding for finding in check_project_vars(project_vars(config), config.cli_vars) if finding.severity == ERROR]
+        if errors:
+            raise DbtConfigError(str(ConfigError(errors)))
+
+    @property
+    def default_python_submission_method(self) -> str:
+        return "in_process"
+
+    @property
+    def python_submission_helpers(self) -> dict[str, type[PythonJobHelper]]:
+        return {"in_process": InProcessPythonJob}
+
+    def submit_python_job(self, parsed_model: dict, compiled_code: str):
+        helper = InProcessPythonJob(parsed_model, self.config.credentials)
+        helper.session = self.connections.spark_session()
+        return self.generate_python_submission_response(helper.submit(compiled_code))
+
+    @available
+    def run_id(self) -> str:
+        """A name part that no other build of a table has, and that sorts by time."""
+        from datetime import datetime, timezone
+
+        return datetime.now(timezone.utc).strftime("%Y%m%d%H%M%S%f")
+
+
+class InProcessPythonJob(PythonJobHelper):
+    """Runs the code of a Python model here, with `spark` bound to the session; the code leaves its result in a temporary view."""
+
+    session: Any = None
+
+    def __init__(self, parsed_model: dict, credentials: Any) -> None:
+        self.name = parsed_model["alias"]
+
+    def submit(self, compiled_code: str) -> None:
+        namespace = {"__name__": f"dbt_model_{self.name}", "spark": self.session}
+        try:
+            exec(compile(compiled_code, f"{self.name}.py", "exec"), namespace)
+        except TidemarkError as error:
+            raise DbtRuntimeError(str(error)) from None
+        except DbtRuntimeError:
+            raise
+        except Exception as error:
+            line = _model_line(error, f"{self.name}.py")
+            raise DbtRuntimeError(f"Python model {self.name}{line}: {type(error).__name__}: {short_message(error)}") from None
+
+
+def _model_line(error: BaseException, file_name: str) -> str:
+    trace, line = error.__traceback__, ""
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file_name:
+            line = f", line {trace.tb_lineno} of the compiled code"
+        trace = trace.tb_next
+    return line

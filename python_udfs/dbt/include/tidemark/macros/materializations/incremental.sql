@@ -1,0 +1,58 @@
+{#
+  New rows arrive as whole partitions, which become visible together when the metastore learns of them; a partition that is written again is
+  replaced. With `partition_by`, the model says which partition a row belongs to. Without it, every run appends one hidden partition.
+  The first run, a full refresh, and a change of columns build a new version beside and switch to it.
+#}
+{% materialization incremental, adapter='tidemark', supported_languages=['sql', 'python'] %}
+  {%- if config.get('unique_key') -%}
+    {% do exceptions.raise_compiler_error(
+      'model ' ~ model['name'] ~ ' sets unique_key, which needs a table format with MERGE; on parquet use partition_by, and replace whole partitions'
+    ) %}
+  {%- endif -%}
+  {%- set target_relation = this.incorporate(type='view') -%}
+  {%- set run_column = '_tidemark_run' -%}
+  {%- set partition_by = config.get('partition_by') -%}
+  {%- set partition_by = [partition_by] if partition_by is string else partition_by -%}
+  {%- set hidden_columns = [] if partition_by else [run_column] -%}
+  {%- set partition_columns = partition_by or hidden_columns -%}
+  {{ run_hooks(pre_hooks) }}
+
+  {%- set current = none if should_full_refresh() else tidemark_current_version(target_relation) -%}
+  {%- set select = tidemark_model_select() -%}
+  {%- if not partition_by -%}
+    {%- set select = "select *, '" ~ adapter.run_id() ~ "' as " ~ run_column ~ ' from (' ~ select ~ ')' -%}
+  {%- endif -%}
+
+  {%- if current is none -%}
+    {%- set version = tidemark_new_version(target_relation) -%}
+    {% do tidemark_run_main(tidemark_create_version_sql(version, select, partition_columns)) %}
+    {% do tidemark_switch_to(target_relation, version, hidden_columns) %}
+  {%- else -%}
+    {%- set columns = [] -%}
+    {%- for column in adapter.get_columns_in_relation(current) if column.name not in columns -%}{% do columns.append(column.name) %}{%- endfor -%}
+    {%- set offered = get_columns_in_query(select) -%}
+    {%- if columns | sort != offered | sort -%}
+      {% do exceptions.raise_compiler_error(
+        'model ' ~ model['name'] ~ ' has columns ' ~ (offered | sort | join(', ')) ~ ', its table has ' ~ (columns | sort | join(', '))
+        ~ '; run it once with --full-refresh'
+      ) %}
+    {%- endif -%}
+    {% do tidemark_run_main(
+      'insert overwrite table ' ~ current ~ ' partition (' ~ tidemark_quoted_list(partition_columns) ~ ') select '
+      ~ tidemark_quoted_list(columns) ~ ' from (' ~ select ~ ')'
+    ) %}
+  {%- endif -%}
+
+  {{ run_hooks(post_hooks) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{# dbt's own looks for a table; ours are views over the version that is complete. #}
+{% macro is_incremental() %}
+  {%- if not execute -%}
+    {{ return(false) }}
+  {%- endif -%}
+  {%- set relation = adapter.get_relation(this.database, this.schema, this.table) -%}
+  {{ return(relation is not none and model.config.materialized == 'incremental' and not should_full_refresh()) }}
+{% endmacro %}

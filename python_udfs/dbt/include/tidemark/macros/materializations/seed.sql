@@ -1,0 +1,35 @@
+{# A seed is a table like any other: built beside, then switched to. #}
+{% materialization seed, adapter='tidemark' %}
+  {%- set target_relation = this.incorporate(type='view') -%}
+  {%- set agate_table = load_agate_table() -%}
+  {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
+  {%- set types = model['config'].get('column_types', {}) -%}
+  {{ run_hooks(pre_hooks) }}
+  {%- set version = tidemark_new_version(target_relation) -%}
+  {%- call statement('main') -%}
+    create table {{ version }} using parquet as
+    select
+      {% for name in agate_table.column_names -%}
+        cast(column_{{ loop.index }} as {{ types.get(name, adapter.convert_type(agate_table, loop.index0)) }}) as {{ adapter.quote(name) }}
+        {%- if not loop.last %}, {% endif %}
+      {%- endfor %}
+    from values
+      {% for row in agate_table.rows -%}
+        ({% for value in row %}{{ tidemark_literal(value) }}{% if not loop.last %}, {% endif %}{% endfor %})
+        {%- if not loop.last %}, {% endif %}
+      {%- endfor %}
+    as rows ({% for name in agate_table.column_names %}column_{{ loop.index }}{% if not loop.last %}, {% endif %}{% endfor %})
+  {%- endcall -%}
+  {% do tidemark_switch_to(target_relation, version) %}
+  {{ run_hooks(post_hooks) }}
+  {{ return({'relations': [target_relation]}) }}
+{% endmaterialization %}
+
+
+{% macro tidemark_literal(value) %}
+  {%- if value is none -%}
+    null
+  {%- else -%}
+    '{{ value | string | replace('\\', '\\\\') | replace("'", "\\'") }}'
+  {%- endif -%}
+{% endmacro %}

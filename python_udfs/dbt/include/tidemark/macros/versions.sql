@@ -1,0 +1,70 @@
+{#
+  A table of this adapter is a view over the one version of it that is complete.
+
+  A build goes into a version of its own in the schema `<schema>_store`; then one statement points the view at it. A crash before that
+  statement leaves the old rows in place, and what it left behind is removed by the next build. Versions that no view shows are dropped.
+#}
+
+{% macro tidemark_version_relation(relation, run_id) %}
+  {{ return(api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier ~ '__' ~ run_id, type='table')) }}
+{% endmacro %}
+
+
+{% macro tidemark_new_version(relation) %}
+  {%- set version = tidemark_version_relation(relation, adapter.run_id()) -%}
+  {% do run_query('create schema if not exists ' ~ version.schema) %}
+  {{ return(version) }}
+{% endmacro %}
+
+
+{# The version that the view shows now, or none. #}
+{% macro tidemark_current_version(relation) %}
+  {%- set existing = adapter.get_relation(database=relation.database, schema=relation.schema, identifier=relation.identifier) -%}
+  {%- if existing is none or not existing.is_view -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- for row in run_query('show tblproperties ' ~ relation) -%}
+    {%- if row[0] == 'tidemark.version' -%}
+      {{ return(api.Relation.create(schema=relation.schema ~ '_store', identifier=row[1], type='table')) }}
+    {%- endif -%}
+  {%- endfor -%}
+  {{ return(none) }}
+{% endmacro %}
+
+
+{# Points the view at a version, and drops the versions that nothing shows any more. #}
+{% macro tidemark_switch_to(relation, version, hidden_columns=[]) %}
+  {%- set existing = adapter.get_relation(database=relation.database, schema=relation.schema, identifier=relation.identifier) -%}
+  {%- if existing is not none and not existing.is_view -%}
+    {% do adapter.drop_relation(existing) %}
+  {%- endif -%}
+  {%- set columns = [] -%}
+  {%- for column in adapter.get_columns_in_relation(version) if column.name not in hidden_columns and column.name not in columns -%}
+    {% do columns.append(column.name) %}
+  {%- endfor -%}
+  {% do run_query(
+    'create or replace view ' ~ relation
+    ~ " tblproperties ('tidemark.version' = '" ~ version.identifier ~ "') as select "
+    ~ tidemark_quoted_list(columns)
+    ~ ' from ' ~ version
+  ) %}
+  {% do adapter.cache_added(relation) %}
+  {% do tidemark_drop_other_versions(relation, version) %}
+{% endmacro %}
+
+
+{% macro tidemark_quoted_list(names) %}
+  {%- set quoted = [] -%}
+  {%- for name in names -%}{% do quoted.append(adapter.quote(name)) %}{%- endfor -%}
+  {{ return(quoted | join(', ')) }}
+{% endmacro %}
+
+
+{% macro tidemark_drop_other_versions(relation, kept) %}
+  {%- for row in run_query('show tables in ' ~ kept.schema ~ " like '" ~ relation.identifier ~ "__*'") -%}
+    {%- set name = row[1] -%}
+    {%- if name != kept.identifier and modules.re.match('^' ~ relation.identifier ~ '__[0-9]{20}$', name) -%}
+      {% do run_query('drop table if exists ' ~ kept.schema ~ '.' ~ adapter.quote(name)) %}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}

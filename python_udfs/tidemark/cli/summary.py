@@ -1,0 +1,37 @@
+"""What a run left behind, in a few lines for a person."""
+
+from __future__ import annotations
+
+from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_state_dir
+
+
+def print_summary() -> None:
+    """Reads the tables of the project that dbt has just run in this process."""
+    spark = TidemarkConnectionManager.spark_session()
+    project = TidemarkConnectionManager.project
+    schema = project.credentials.schema
+    state_dir = project_state_dir(project)
+
+    def rows(sql: str) -> list:
+        return spark.sql(sql.format(schema=schema)).collect()
+
+    names = {row.tableName for row in rows("show tables in {schema}")}
+    print("\nSummary")
+    if "event_counts" in names:
+        counts = rows(
+            "select event_name, sum(frame_count) as frames from {schema}.event_counts group by event_name, event_type order by event_type"
+        )
+        _line("events", ", ".join(f"{row.event_name} {row.frames:,}" for row in counts) or "none")
+    if "quarantine" in names:
+        bad = rows("select reason, count(*) as frames from {schema}.quarantine group by reason order by reason")
+        _line("bad frames", ", ".join(f"{row.reason} {row.frames:,}" for row in bad) or "none")
+    if "log_positions" in names:
+        for row in rows("select count(*) as files, sum(read_up_to) as bytes, sum(torn_bytes) as torn from {schema}.log_positions"):
+            torn = f", {row.torn:,} bytes of an unfinished frame wait for the next run" if row.torn else ""
+            _line("log", f"{row.files:,} files, {row.bytes or 0:,} bytes read{torn}")
+    _line("tables", f"{len(names)} in schema {schema}, below {state_dir}")
+    _line("look", "dbt show --select event_counts, dbt docs generate, README.md")
+
+
+def _line(title: str, text: str) -> None:
+    print(f"  {title:<11} {text}")

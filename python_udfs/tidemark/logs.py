@@ -1,0 +1,77 @@
+"""Event-log files: found by path, glob, folder or fsspec URL, and opened for reading."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from tidemark.errors import TidemarkError
+
+
+class LogNotFound(TidemarkError):
+    """A path that was given as an event log does not lead to one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    path: str
+    size: int
+
+
+def find_logs(path: str) -> list[LogFile]:
+    """The files behind `path`, by name: a file, a glob, or a folder (with its subfolders; hidden files are left out).
+
+    A folder without files is an empty log; a path that does not exist is an error.
+    """
+    found = _find_remote(path) if is_url(path) else _find_local(path)
+    return sorted(found, key=lambda file: file.path)
+
+
+def open_log(path: str) -> BinaryIO:
+    """The file for reading, without a buffer that would read payloads nobody asked for."""
+    if is_url(path):
+        import fsspec
+
+        return fsspec.open(path, "rb").open()
+    return open(path, "rb", buffering=0)
+
+
+def is_url(path: str) -> bool:
+    return "://" in path
+
+
+def _find_local(path: str) -> list[LogFile]:
+    path = os.path.abspath(os.path.expanduser(path))
+    if os.path.isfile(path):
+        return [LogFile(path, os.path.getsize(path))]
+    if os.path.isdir(path):
+        inside = (file for file in Path(path).rglob("*") if file.is_file())
+        visible = (file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts))
+        return [LogFile(str(file), file.stat().st_size) for file in visible]
+    if glob.has_magic(path):
+        return [file for match in glob.glob(path, recursive=True) for file in _find_local(match)]
+    raise LogNotFound(
+        f"the event log {path} does not exist: give the path of a file of frames, a folder of such files, or a glob "
+        f"(`tidemark demo-log --out {path}` writes an example)"
+    )
+
+
+def _find_remote(url: str) -> list[LogFile]:
+    import fsspec
+
+    try:
+        filesystem, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise LogNotFound(f"the event log {url} cannot be opened: {error}") from None
+    if glob.has_magic(path):
+        paths = [match for match in filesystem.glob(path) if filesystem.isfile(match)]
+    elif filesystem.isdir(path):
+        paths = filesystem.find(path)
+    elif filesystem.exists(path):
+        paths = [path]
+    else:
+        raise LogNotFound(f"the event log {url} does not exist: give a file of frames, a folder of such files, or a glob")
+    return [LogFile(filesystem.unstrip_protocol(found), filesystem.size(found)) for found in paths]

@@ -1,0 +1,121 @@
+"""Data source `tidemark_log_plan`: what is new in the event logs, cut into segments on frame boundaries.
+
+Name          tidemark_log_plan
+Options       logs       JSON list of {upstream_id, path}; a path is a file, a folder, a glob or an fsspec URL
+              positions  JSON object file -> [next offset, size when last planned] of what earlier plans covered
+              segment_bytes  how much of a log one segment takes (default 32 MiB)
+Partitioning  files, spread over the tasks
+Guarantees    Hops from header to header; payloads are not read. A segment starts and ends on a frame boundary. A torn last frame is left for a
+              later plan and reported in `torn_bytes`. A file that has not grown since it was planned gives no row.
+              A log that became shorter than what was read of it is an error.
+Example       create temporary view plan using tidemark_log_plan options (logs '[{"upstream_id": "1", "path": "/data/log"}]')
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from tidemark.errors import TidemarkError
+from tidemark.logs import LogFile, find_logs, open_log
+from tidemark.wire.framing import FrameRun, TornTail, scan_runs
+
+SEGMENT_BYTES = 32 * 1024 * 1024
+PLANNING_TASKS = 32
+
+SCHEMA = (
+    "upstream_id string, file string, segment_start bigint, segment_end bigint, log_size bigint, "
+    "frame_count bigint, skipped_bytes bigint, torn_bytes bigint"
+)
+ARROW_SCHEMA = pa.schema(
+    [("upstream_id", pa.string()), ("file", pa.string())]
+    + [
+        (name, pa.int64())
+        for name in ("segment_start", "segment_end", "log_size", "frame_count", "skipped_bytes", "torn_bytes")
+    ]
+)
+
+
+class LogShrank(TidemarkError):
+    """A log holds less than what was already read of it."""
+
+
+class LogPlanSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "tidemark_log_plan"
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema) -> LogPlanReader:
+        return LogPlanReader(self.options)
+
+
+class _Files(InputPartition):
+    def __init__(self, files: list[tuple[str, LogFile, int]]):
+        self.files = files
+
+
+class LogPlanReader(DataSourceReader):
+    def __init__(self, options):
+        self.logs = json.loads(options.get("logs", "[]"))
+        self.positions = json.loads(options.get("positions", "{}"))
+        self.segment_bytes = int(options.get("segment_bytes", SEGMENT_BYTES))
+
+    def partitions(self) -> list[_Files]:
+        grown = list(self._grown_files())
+        tasks = min(len(grown), PLANNING_TASKS)
+        # Spark wants one partition even where there is nothing to do.
+        return [_Files(grown[task::tasks]) for task in range(tasks)] or [_Files([])]
+
+    def _grown_files(self) -> Iterator[tuple[str, LogFile, int]]:
+        for log in self.logs:
+            for file in find_logs(log["path"]):
+                position, planned_size = self.positions.get(file.path, (0, 0))
+                if file.size < position:
+                    raise LogShrank(
+                        f"the event log {file.path} has {file.size} bytes, but {position} were already read: it was cut or replaced. "
+                        f"Give a new log a new name, or start over with another state_dir"
+                    )
+                if file.size > planned_size:
+                    yield str(log["upstream_id"]), file, position
+
+    def read(self, partition: _Files) -> Iterator[pa.RecordBatch]:
+        for upstream_id, file, position in partition.files:
+            rows = [
+                {"upstream_id": upstream_id, "file": file.path, "log_size": file.size, **segment}
+                for segment in plan_segments(file, position, self.segment_bytes)
+            ]
+            yield pa.RecordBatch.from_pylist(rows, schema=ARROW_SCHEMA)
+
+
+def plan_segments(file: LogFile, start: int, segment_bytes: int) -> list[dict[str, int]]:
+    """Segments of [start, size) of about `segment_bytes` each; the torn tail, if any, belongs to none of them."""
+    segments = []
+    current = _new_segment(start)
+    with open_log(file.path) as log:
+        for piece in scan_runs(log, start, size=file.size):
+            if isinstance(piece, TornTail):
+                current["torn_bytes"] = piece.length
+                break
+            if isinstance(piece, FrameRun):
+                current["frame_count"] += len(piece.offset)
+                current["segment_end"] = piece.end
+                # Behind a frame that another header follows, a second reader finds the same pieces as this one.
+                if piece.end - current["segment_start"] >= segment_bytes:
+                    segments.append(current)
+                    current = _new_segment(piece.end)
+            else:
+                current["skipped_bytes"] += piece.length
+                current["segment_end"] = piece.offset + piece.length
+    if current["segment_end"] > current["segment_start"] or current["torn_bytes"]:
+        segments.append(current)
+    return segments
+
+
+def _new_segment(start: int) -> dict[str, int]:
+    return {"segment_start": start, "segment_end": start, "frame_count": 0, "skipped_bytes": 0, "torn_bytes": 0}

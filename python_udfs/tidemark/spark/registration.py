@@ -1,0 +1,18 @@
+"""Everything a Spark session of ours knows beyond Spark: data sources and functions, registered once per session."""
+
+from __future__ import annotations
+
+from pyspark.sql.functions import arrow_udf
+
+from tidemark.spark.event_log import EventLogSource
+from tidemark.spark.log_plan import LogPlanSource
+from tidemark.spark.udfs import UDFS
+
+DATA_SOURCES = [EventLogSource, LogPlanSource]
+
+
+def register_all(spark) -> None:
+    for source in DATA_SOURCES:
+        spark.dataSource.register(source)
+    for name, (function, returns) in UDFS.items():
+        spark.udf.register(name, arrow_udf(function, returns))

@@ -1,0 +1,152 @@
+"""The one Spark session of a process, with Tidemark's UDFs and data sources in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tidemark.errors import TidemarkError
+from tidemark.spark.java import provide_java
+from tidemark.spark.state import StateLock
+
+# Frames are big: a batch is bounded in bytes, not only in records.
+ARROW_BATCH_BYTES = 16 * 1024 * 1024
+
+
+class SparkNotStarted(TidemarkError):
+    """The embedded Spark did not come up."""
+
+
+_guard = threading.Lock()
+_session = None
+_lock: StateLock | None = None
+
+
+def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], None] = lambda message: None):
+    """The session of this process, started on the first call. `settings` are Spark properties that win over ours."""
+    global _session, _lock
+    with _guard:
+        if _session is None or _session._jsc.sc().isStopped():
+            if _lock is None:
+                lock = StateLock(state_dir)
+                lock.acquire(say)
+                _lock = lock
+            _session = _start(state_dir, settings)
+        _make_active(_session)
+        return _session
+
+
+def stop() -> None:
+    """End the session and give the state folder back; the next call of `session` starts anew."""
+    global _session, _lock
+    with _guard:
+        if _session is not None:
+            _session.stop()
+            _session = None
+        if _lock is not None:
+            _lock.release()
+            _lock = None
+
+
+def defaults(state_dir: Path) -> dict[str, str]:
+    """The Spark properties of an embedded run, all of them in one place."""
+    warehouse, metastore = state_dir / "warehouse", state_dir / "metastore"
+    cores = os.cpu_count() or 2
+    return {
+        "spark.master": "local[*]",
+        "spark.app.name": "tidemark",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": " ".join(
+            [
+                "-XX:+UseParallelGC",
+                "-Duser.timezone=UTC",
+                f"-Dderby.system.home={metastore}",
+                f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
+                f"-Dtidemark.spark.log={spark_log(state_dir)}",
+            ]
+        ),
+        "spark.local.dir": str(state_dir / "scratch"),
+        "spark.pyspark.python": sys.executable,
+        "spark.pyspark.driver.python": sys.executable,
+        "spark.sql.warehouse.dir": str(warehouse),
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={metastore / 'db'};create=true",
+        "spark.hadoop.hive.metastore.schema.verification": "false",
+        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.shuffle.partitions": str(cores),
+        "spark.default.parallelism": str(cores),
+        "spark.sql.sources.default": "parquet",
+        # A partition is replaced as a whole by the run that writes it, the others are left alone.
+        "spark.sql.sources.partitionOverwriteMode": "dynamic",
+        "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BATCH_BYTES),
+        "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
+        "spark.sql.python.filterPushdown.enabled": "true",
+        "spark.python.worker.reuse": "true",
+    }
+
+
+def spark_log(state_dir: Path) -> Path:
+    """Where Spark's own log goes."""
+    return state_dir / "spark.log"
+
+
+def _start(state_dir: Path, settings: Mapping[str, str]):
+    # Workers run the driver's interpreter, whatever `python3` on the PATH is.
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ["JAVA_HOME"] = str(provide_java(state_dir / "java"))
+    for folder in ("warehouse", "metastore", "scratch"):
+        (state_dir / folder).mkdir(parents=True, exist_ok=True)
+
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    from tidemark.spark.registration import register_all
+
+    builder = SparkSession.builder
+    for key, value in {**defaults(state_dir), **settings}.items():
+        builder = builder.config(key, value)
+    try:
+        spark = builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise SparkNotStarted(
+            f"Spark's Java process ended at once ({error.getCondition() or error}); its own words are above or in {spark_log(state_dir)}. "
+            f"JAVA_HOME is {os.environ['JAVA_HOME']}; check spark.driver.memory and the `spark_settings` of the profile"
+        ) from None
+    except Exception as error:  # py4j wraps every Java failure in one class
+        raise SparkNotStarted(_start_up_reason(str(error))) from None
+    register_all(spark)
+    return spark
+
+
+def _start_up_reason(text: str) -> str:
+    """One sentence from a Java stack trace."""
+    if "BindException" in text or "Address already in use" in text:
+        port = re.search(r"[Pp]ort[ =:]+(\d+)", text)
+        which = f"port {port.group(1)} is" if port else "a port it was told to use is"
+        return (
+            f"Spark did not start: {which} taken by another program. Stop that program, or change or remove "
+            f"spark.driver.port / spark.ui.port in the `spark_settings` of the profile"
+        )
+    if "already booted the database" in text or "XSDB6" in text:
+        return (
+            "Spark did not start: another program has opened the metastore in the state folder. "
+            "Wait for it to end, or choose another state_dir"
+        )
+    first = next((line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")), text)
+    return f"Spark did not start: {first}"
+
+
+def _make_active(spark) -> None:
+    """dbt runs models in threads of its own; Spark looks the session up by thread."""
+    jvm = spark._jvm
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
