@@ -31,7 +31,9 @@ def test_topics_are_those_of_the_vectors(sink):
 
 
 def test_an_error_names_the_expression_and_what_is_allowed():
-    with pytest.raises(InvalidTopicExpression, match=r"'\{foo\}_x' is not a topic expression; allowed: .*\{schema\}"):
+    with pytest.raises(
+        InvalidTopicExpression, match=r"'\{foo\}_x' is not a topic expression; allowed: .*\{schema\}"
+    ):
         parse_topic("{foo}_x", *KAFKA, "t")
 
 

@@ -153,7 +153,7 @@ def crc32_texts(prefix: bytes, texts: pa.Array) -> np.ndarray:
 
 
 def _crc32_texts(prefix: bytes, texts: pa.Array, out: np.ndarray) -> None:
-    bytes_, starts, ends = _layout(texts)
+    bytes_, starts, ends = layout(texts)
     lengths = ends - starts
     by_length = _by_text_length(prefix)
     if int(lengths.max()) < _LONG:
@@ -170,7 +170,7 @@ def _crc32_texts(prefix: bytes, texts: pa.Array, out: np.ndarray) -> None:
     ]
 
 
-def _layout(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def layout(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The values' bytes behind one word of padding, and where each value starts and ends in them."""
     wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
     if not (wide or pa.types.is_string(texts.type) or pa.types.is_binary(texts.type)):

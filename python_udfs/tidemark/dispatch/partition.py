@@ -16,13 +16,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.dispatch.crc import crc32_integers, crc32_texts
+from tidemark.wire.floats import go_f
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import Column, TableInfo
 from tidemark.wire.text import canonical_text
@@ -95,7 +95,9 @@ def by_table(table: TableInfo) -> Fixed:
 
 def by_columns(table: TableInfo, columns: Sequence[Column]) -> ByColumns:
     positions = {column.name: position for position, column in enumerate(table.columns)}
-    return ByColumns(table_hash(table.schema, table.table), tuple((positions[column.name], column) for column in columns))
+    return ByColumns(
+        table_hash(table.schema, table.table), tuple((positions[column.name], column) for column in columns)
+    )
 
 
 def column_crcs(column: Column, values: pa.Array) -> np.ndarray:
@@ -149,15 +151,6 @@ def _hashed_text(column: Column, values: pa.Array) -> pa.Array:
     if column.kind in _TEXTUAL:
         return values
     if column.kind in (Kind.FLOAT, Kind.DOUBLE):
-        # A value that MySQL cannot store counts as zero.
-        return _plain_notation(canonical_text(pc.if_else(pc.is_finite(values), values, pa.scalar(0, values.type)), column))
+        # What MySQL cannot store, an infinity or a NaN, counts as zero.
+        return go_f(pc.if_else(pc.is_finite(values), values, pa.scalar(0, values.type)))
     return canonical_text(values, column)
-
-
-def _plain_notation(texts: pa.StringArray) -> pa.StringArray:
-    """Numbers without exponent. Few values have one: those below 0.0001 and from 1e21 on."""
-    has_exponent = pc.fill_null(pc.match_substring(texts, "e"), False)
-    if not pc.any(has_exponent).as_py():
-        return texts
-    plain = [format(Decimal(text), "f") for text in texts.filter(has_exponent).to_pylist()]
-    return pc.replace_with_mask(texts, has_exponent, pa.array(plain, pa.string()))

@@ -90,7 +90,10 @@ class Router:
             found = (None, Route(None, self._default_topic, rules.DEFAULT))
             for rule, matcher, topic in self._rules:
                 if matcher.matches(schema, table):
-                    found = (rule, Route(rule.index, topic.name(schema, table), rule.partition or rules.DEFAULT))
+                    found = (
+                        rule,
+                        Route(rule.index, topic.name(schema, table), rule.partition or rules.DEFAULT),
+                    )
                     break
             self._routes[schema, table] = found
         return found
@@ -106,7 +109,9 @@ class Router:
 
 def _partition_num(settings: Settings) -> int:
     if settings.sink_kind not in ("kafka", "pulsar"):
-        raise NoPartitions(f"sink URI {settings.uri.shown}: this sink has no topics and partitions; allowed: kafka:// and pulsar://")
+        raise NoPartitions(
+            f"sink URI {settings.uri.shown}: this sink has no topics and partitions; allowed: kafka:// and pulsar://"
+        )
     count = settings.uri.options.partition_num
     if count is None:
         raise NoPartitions(
@@ -114,7 +119,9 @@ def _partition_num(settings: Settings) -> int:
         )
     for rule in settings.sink.dispatchers:
         if rule.number is not None and rule.number >= count:
-            raise NoPartitions(f"dispatch rule {rule.index}: partition = {rule.number}; allowed: 0 to {count - 1}")
+            raise NoPartitions(
+                f"dispatch rule {rule.index}: partition = {rule.number}; allowed: 0 to {count - 1}"
+            )
     return count
 
 
