@@ -148,7 +148,9 @@ def _join(column: Column, width: int, pieces: _Parts, rows: list[int], starts: n
     data = np.frombuffer(bytearray().join(pieces.data), dtype=np.uint8)
     if not width and len(data) > MAX_COLUMN_BYTES:
         raise InvalidField(
-            "more than 2 GiB of values; decode fewer batches at once", expected=MAX_COLUMN_BYTES, actual=len(data)
+            "more than 2 GiB of values; decode fewer batches at once",
+            expected=MAX_COLUMN_BYTES,
+            actual=len(data),
         )
     return Cells(
         rows=total,

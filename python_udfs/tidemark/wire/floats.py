@@ -12,7 +12,9 @@ import pyarrow.compute as pc
 
 # Decimal exponents of float64: 5e-324 to 1.8e308.
 _LOWEST, _HIGHEST = -324, 308
-_EXPONENTS = pa.array([f"e{'-' if number < 0 else '+'}{abs(number):02d}" for number in range(_LOWEST, _HIGHEST + 1)])
+_EXPONENTS = pa.array(
+    [f"e{'-' if number < 0 else '+'}{abs(number):02d}" for number in range(_LOWEST, _HIGHEST + 1)]
+)
 _NOT_FINITE = {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}
 
 
@@ -34,7 +36,9 @@ def _shortest(array: pa.Array) -> tuple[pa.StringArray, np.ndarray]:
     size = np.abs(array.fill_null(0).to_numpy(zero_copy_only=False))
     finite = np.isfinite(size)
     if not finite.all():
-        text = _replace(text, ~finite, lambda words: pa.array([_NOT_FINITE[word] for word in words.to_pylist()]))
+        text = _replace(
+            text, ~finite, lambda words: pa.array([_NOT_FINITE[word] for word in words.to_pylist()])
+        )
         size = np.where(finite, size, 0)
     return text, size
 
@@ -46,9 +50,13 @@ def _replace(text: pa.StringArray, which: np.ndarray, form) -> pa.StringArray:
 
 def _parts(text: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray, np.ndarray]:
     """(sign, significant digits, decimal exponent) of numbers that are not zero."""
-    pieces = pc.extract_regex(text, r"^(?P<sign>-?)(?P<before>\d+)(\.(?P<after>\d+))?(e(?P<exponent>[-+]\d+))?$")
+    pieces = pc.extract_regex(
+        text, r"^(?P<sign>-?)(?P<before>\d+)(?:\.(?P<after>\d+))?(?:e\+?(?P<exponent>-?\d+))?$"
+    )
     before, after = pieces.field("before"), pieces.field("after")
-    exponent = pc.cast(pc.if_else(pc.equal(pieces.field("exponent"), ""), "0", pieces.field("exponent")), pa.int32())
+    exponent = pc.cast(
+        pc.if_else(pc.equal(pieces.field("exponent"), ""), "0", pieces.field("exponent")), pa.int32()
+    )
     digits = pc.binary_join_element_wise(before, after, "")
     significant = pc.ascii_ltrim(digits, "0")
     leading_zeros = _lengths(digits) - _lengths(significant)
@@ -67,7 +75,9 @@ def _scientific(text: pa.StringArray) -> pa.StringArray:
 def _positional(text: pa.StringArray) -> pa.StringArray:
     sign, digits, exponent = _parts(text)
     # Zeros that bring the point next to the digits: 0.000ddd before, ddd000 behind.
-    before = pc.if_else(pa.array(exponent < 0), pc.binary_join_element_wise("0.", _zeros(-exponent - 1), ""), "")
+    before = pc.if_else(
+        pa.array(exponent < 0), pc.binary_join_element_wise("0.", _zeros(-exponent - 1), ""), ""
+    )
     behind = _zeros(exponent + 1 - _lengths(digits))
     return pc.binary_join_element_wise(sign, before, digits, behind, "")
 

@@ -99,7 +99,9 @@ def _container(data: bytes, is_object: bool, start: int, end: int, depth: int, o
             offset, length = KEY_ENTRY.unpack_from(data, keys_at + index * KEY_ENTRY.size)
             room -= length
             if offset + length > size:
-                raise InvalidField("a JSON key lies outside of its object", expected=size, actual=offset + length)
+                raise InvalidField(
+                    "a JSON key lies outside of its object", expected=size, actual=offset + length
+                )
             key = start + offset
             out.append(_quoted(data[key : key + length].decode("utf-8")) + ": ")
         entry = values_at + index * VALUE_ENTRY.size
@@ -108,7 +110,9 @@ def _container(data: bytes, is_object: bool, start: int, end: int, depth: int, o
             out.append(_literal(data, entry + 1))
             continue
         if offset >= size:
-            raise InvalidField("a JSON value lies outside of its object or array", expected=size, actual=offset)
+            raise InvalidField(
+                "a JSON value lies outside of its object or array", expected=size, actual=offset
+            )
         room -= _value(data, kind, start + offset, end, depth + 1, out)
         if room < 0:
             raise InvalidField("the values of a JSON object or array overlap", expected=size)
@@ -179,7 +183,12 @@ def datetime_text(value: int, is_date: bool) -> str:
     text = f"{year:04d}-{month:02d}-{day:02d}"
     if is_date:
         return text
-    hour, minute, second, microsecond = value >> 36 & 0x1F, value >> 30 & 0x3F, value >> 24 & 0x3F, value >> 4 & 0xFFFFF
+    hour, minute, second, microsecond = (
+        value >> 36 & 0x1F,
+        value >> 30 & 0x3F,
+        value >> 24 & 0x3F,
+        value >> 4 & 0xFFFFF,
+    )
     if hour > 23 or minute > 59 or second > 59 or microsecond > 999_999:
         raise InvalidField("a JSON date or time with a field out of range")
     return f"{text} {hour:02d}:{minute:02d}:{second:02d}.{microsecond:06d}"
@@ -237,7 +246,9 @@ def _pack(value: Any, depth: int) -> tuple[int, bytes]:
     if isinstance(value, list):
         return ARRAY, _pack_container([], [_pack(item, depth + 1) for item in value])
     items = sorted((key.encode("utf-8"), item) for key, item in value.items()) if value else []
-    return OBJECT, _pack_container([key for key, _ in items], [_pack(item, depth + 1) for _, item in items], True)
+    return OBJECT, _pack_container(
+        [key for key, _ in items], [_pack(item, depth + 1) for _, item in items], True
+    )
 
 
 def _pack_container(keys: list[bytes], values: list[tuple[int, bytes]], is_object: bool = False) -> bytes:

@@ -27,7 +27,9 @@ def row_key_array(transactions: list[DMLEvent], entries: np.ndarray) -> pa.Binar
     if count == 0:
         return pa.nulls(len(entries), pa.binary())
     if any(transaction.key_count != len(transaction.row_types) for transaction in transactions):
-        raise InvalidField("a transaction must list one row key per row, or none", expected=rows, actual=count)
+        raise InvalidField(
+            "a transaction must list one row key per row, or none", expected=rows, actual=count
+        )
     data = np.frombuffer(b"".join([transaction.keys for transaction in transactions]), dtype=np.uint8)
     starts = _uniform_starts(data, count)
     if starts is None:
@@ -53,7 +55,11 @@ def _uniform_starts(data: np.ndarray, count: int) -> np.ndarray | None:
 
 def _prefix_starts(data: np.ndarray, count: int) -> np.ndarray | None:
     prefix = data[LENGTH : LENGTH + PREFIX]
-    places = np.flatnonzero(data[LENGTH : len(data) - PREFIX + 1] == prefix[0]) if len(prefix) == PREFIX else prefix[:0]
+    places = (
+        np.flatnonzero(data[LENGTH : len(data) - PREFIX + 1] == prefix[0])
+        if len(prefix) == PREFIX
+        else prefix[:0]
+    )
     for index in range(1, PREFIX):
         if len(places) < count:
             return None

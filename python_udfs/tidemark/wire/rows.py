@@ -189,7 +189,11 @@ def _changes(transactions: list[DMLEvent], batch_sizes: list[int], rows: list[in
 
 
 def _physical_rows(
-    transactions: list[DMLEvent], batch_sizes: list[int], rows: list[int], counts: np.ndarray, ends: np.ndarray
+    transactions: list[DMLEvent],
+    batch_sizes: list[int],
+    rows: list[int],
+    counts: np.ndarray,
+    ends: np.ndarray,
 ) -> np.ndarray | None:
     """The physical row of every listed row; None where they simply follow each other, as they do unless a sender reorders."""
     starts = ends - counts

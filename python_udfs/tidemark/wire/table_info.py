@@ -9,7 +9,6 @@ Numbers exceed 2^53: they stay Python integers.
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ import pyarrow as pa
 
 from tidemark.wire import types
 from tidemark.wire.errors import InvalidField, TruncatedPayload
+from tidemark.wire.json_text import read_object
 from tidemark.wire.table_json import columns_document, go_json, table_document
 
 LENGTH = struct.Struct(">Q")
@@ -132,7 +132,10 @@ class TableInfo:
                 expected=length,
                 actual=len(data) - LENGTH.size,
             )
-        table = _parse(_document(data[:split], 0), _document(data[split : -LENGTH.size], split))
+        table = _parse(
+            read_object(data[:split], "the head of a TableInfo", 0),
+            read_object(data[split : -LENGTH.size], "the columns of a TableInfo", split),
+        )
         object.__setattr__(table, "_raw", data)
         return table
 
@@ -191,10 +194,14 @@ class TableInfo:
         return {column.name: column for column in self.columns}
 
 
-def handle_key(columns: tuple[Column, ...], indexes: tuple[Index, ...], pk_is_handle: bool) -> tuple[str, ...]:
+def handle_key(
+    columns: tuple[Column, ...], indexes: tuple[Index, ...], pk_is_handle: bool
+) -> tuple[str, ...]:
     """The columns that identify a row: the primary key, else the shortest unique key without NULLs (the smallest id among equals)."""
     if pk_is_handle:
-        return tuple(column.name for column in columns if column.is_primary_key and not column.is_virtual_generated)
+        return tuple(
+            column.name for column in columns if column.is_primary_key and not column.is_virtual_generated
+        )
     for index in indexes:
         if index.is_primary:
             return index.columns
@@ -204,19 +211,11 @@ def handle_key(columns: tuple[Column, ...], indexes: tuple[Index, ...], pk_is_ha
         for index in indexes
         if index.is_unique
         and index.columns
-        and all(by_name[name].is_not_null and not by_name[name].is_virtual_generated for name in index.columns)
+        and all(
+            by_name[name].is_not_null and not by_name[name].is_virtual_generated for name in index.columns
+        )
     ]
     return min(unique, key=lambda index: (len(index.columns), index.id)).columns if unique else ()
-
-
-def _document(data: bytes, offset: int) -> dict:
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InvalidField(f"a part of a TableInfo is not JSON: {error}", offset=offset, expected="JSON") from None
-    if not isinstance(document, dict):
-        raise InvalidField("a part of a TableInfo is not a JSON object", offset=offset, expected="object")
-    return document
 
 
 _MISSING = object()
@@ -230,7 +229,9 @@ def _get(document: dict, key: str, kind: type | tuple[type, ...], default: Any =
             raise InvalidField(f"a TableInfo without {key!r}", expected=key)
         return default
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-        raise InvalidField(f"TableInfo: {key!r} cannot be {value!r:.60}", expected=kind, actual=type(value).__name__)
+        raise InvalidField(
+            f"TableInfo: {key!r} cannot be {value!r:.60}", expected=kind, actual=type(value).__name__
+        )
     return value
 
 
@@ -275,7 +276,9 @@ def _parse(head: dict, body: dict) -> TableInfo:
     else:
         key_ids = _get(body, "handle_key_id_list", list)
         if not all(isinstance(key_id, int) and key_id in by_id for key_id in key_ids):
-            raise InvalidField("TableInfo: the handle key names columns that the table does not have", actual=key_ids)
+            raise InvalidField(
+                "TableInfo: the handle key names columns that the table does not have", actual=key_ids
+            )
         key = tuple(by_id[key_id] for key_id in key_ids)
     table = TableInfo(
         schema=_get(name, "Schema", str),

@@ -182,7 +182,11 @@ def _statements(columns: list[Column]) -> dict[str, str]:
     names = ["`" + column.name.replace("`", "``") + "`" for column in columns]
     values = f"({','.join(names)}) VALUES ({','.join('?' * len(names))})"
     assignments = ",".join(f"{name} = ?" for name in names)
-    return {"0": f"INSERT INTO %s {values}", "1": f"REPLACE INTO %s {values}", "2": f"UPDATE %s SET {assignments}"}
+    return {
+        "0": f"INSERT INTO %s {values}",
+        "1": f"REPLACE INTO %s {values}",
+        "2": f"UPDATE %s SET {assignments}",
+    }
 
 
 def _digest(columns: list[dict], indexes: list[dict] | None) -> dict[str, int]:

@@ -55,7 +55,14 @@ class Kind(Enum):
 
 
 # Bytes per cell of the fixed-width families; the others have offsets.
-FIXED_WIDTH = {Kind.INTEGER: 8, Kind.FLOAT: 4, Kind.DOUBLE: 8, Kind.DECIMAL: 40, Kind.DATETIME: 8, Kind.TIME: 8}
+FIXED_WIDTH = {
+    Kind.INTEGER: 8,
+    Kind.FLOAT: 4,
+    Kind.DOUBLE: 8,
+    Kind.DECIMAL: 40,
+    Kind.DATETIME: 8,
+    Kind.TIME: 8,
+}
 
 
 class MysqlType(NamedTuple):
@@ -118,7 +125,9 @@ def kind_of(mysql_type: int) -> Kind:
     try:
         return MYSQL_TYPES[mysql_type].kind
     except KeyError:
-        raise InvalidField(f"no column can have the MySQL type number {mysql_type}", actual=mysql_type) from None
+        raise InvalidField(
+            f"no column can have the MySQL type number {mysql_type}", actual=mysql_type
+        ) from None
 
 
 def decimal_digits(column: Column) -> tuple[int, int]:
@@ -151,7 +160,9 @@ def bit_width(column: Column) -> int:
     """Bits of a BIT column."""
     width = 1 if column.flen == UNSPECIFIED else column.flen
     if not 0 < width <= BIT_MAX:
-        raise InvalidField(f"column {column.name!r}: bit({width}) is not a MySQL type", expected="1 to 64", actual=width)
+        raise InvalidField(
+            f"column {column.name!r}: bit({width}) is not a MySQL type", expected="1 to 64", actual=width
+        )
     return width
 
 

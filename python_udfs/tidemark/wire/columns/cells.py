@@ -90,7 +90,9 @@ def plain_bytes(array: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     _, offsets, data = array.buffers()
     if offsets is None:
         return np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.uint8)
-    bounds = np.frombuffer(offsets, dtype=np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
+    bounds = np.frombuffer(offsets, dtype=np.int32)[array.offset : array.offset + len(array) + 1].astype(
+        np.int64
+    )
     if not len(bounds):
         bounds = np.zeros(1, dtype=np.int64)
     content = np.zeros(0, dtype=np.uint8) if data is None else np.frombuffer(data, dtype=np.uint8)

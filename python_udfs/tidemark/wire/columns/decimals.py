@@ -96,7 +96,9 @@ def _grid(words: np.ndarray, precision: int, scale: int) -> list[np.ndarray]:
     return kept
 
 
-def _words_at(words: np.ndarray, before: np.ndarray, after: np.ndarray, place: int, common: int) -> np.ndarray:
+def _words_at(
+    words: np.ndarray, before: np.ndarray, after: np.ndarray, place: int, common: int
+) -> np.ndarray:
     """The word `place` words right of the point (-1 = just left of it), zero in rows that do not reach so far."""
     if place < 0 and -place <= common and (before == before[0]).all():
         return words[:, 1 + int(before[0]) + place].astype(np.int64)

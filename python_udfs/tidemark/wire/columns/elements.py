@@ -1,7 +1,7 @@
 """ENUM, SET and BIT: numbers in variable-width cells.
 
-    enum, set := value:u64le name             (the name is the sender's text of the value; `Column.elems` says the same)
-    bit       := ceil(width/8) bytes, big-endian
+enum, set := value:u64le name             (the name is the sender's text of the value; `Column.elems` says the same)
+bit       := ceil(width/8) bytes, big-endian
 """
 
 from __future__ import annotations
@@ -44,11 +44,15 @@ class _Members:
             values = np.zeros(0, dtype="<u8")
         else:
             # Every position of the data as the start of a u64, without copying it.
-            windows = np.ndarray(len(cells.data) - VALUE_SIZE + 1, dtype="<u8", buffer=cells.data, strides=(1,))
+            windows = np.ndarray(
+                len(cells.data) - VALUE_SIZE + 1, dtype="<u8", buffer=cells.data, strides=(1,)
+            )
             values = windows[starts]
         limit = self.limit(column)
         if len(values) and values.max() > limit:
-            raise InvalidField(f"value {values.max()} is beyond the members", expected=limit, actual=int(values.max()))
+            raise InvalidField(
+                f"value {values.max()} is beyond the members", expected=limit, actual=int(values.max())
+            )
         return primitive_array(pa.uint64(), cells, _spread(values, cells))
 
     def encode(self, array: pa.Array, column: Column) -> Cells:
@@ -60,7 +64,10 @@ class _Members:
                 expected=self.limit(column),
                 actual=int(distinct[-1]),
             )
-        forms = [int(value).to_bytes(VALUE_SIZE, "little") + self.name(int(value), column).encode() for value in distinct]
+        forms = [
+            int(value).to_bytes(VALUE_SIZE, "little") + self.name(int(value), column).encode()
+            for value in distinct
+        ]
         valid = validity(array)
         if valid is not None:
             # NULL takes no bytes: one more form, the empty one.
@@ -68,7 +75,12 @@ class _Members:
             which = np.where(valid, which, len(forms) - 1)
         texts = pa.array(forms, type=pa.binary()).take(pa.array(which))
         offsets = np.frombuffer(texts.buffers()[1], dtype=np.int32)[: len(array) + 1].astype(np.int64)
-        return Cells(len(array), valid, offsets, np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[: offsets[-1]])
+        return Cells(
+            len(array),
+            valid,
+            offsets,
+            np.frombuffer(texts.buffers()[2] or b"", dtype=np.uint8)[: offsets[-1]],
+        )
 
     def name(self, value: int, column: Column) -> str:
         """The text of one value."""

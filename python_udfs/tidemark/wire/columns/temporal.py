@@ -108,7 +108,9 @@ class _Datetimes:
             second = _table("m:SS", (6, 59), (6, 59)).take(values >> 24 & 0xFFF)
             _put(matrix, 15, second)
             microseconds = (values >> 4).astype(np.uint32) & np.uint32(0xFFFFF)
-            good = good and day_to_minute.all() and second.all() and not (microseconds > MAX_MICROSECOND).any()
+            good = (
+                good and day_to_minute.all() and second.all() and not (microseconds > MAX_MICROSECOND).any()
+            )
             if good and width > SECONDS_WIDTH:
                 _put_fraction(matrix, microseconds, fsp(column))
         if not good:
@@ -126,7 +128,14 @@ class _Datetimes:
             raise _not_like(column, pattern)
         digits = _digit_columns(data.reshape(rows, width), pattern, column)
         packed = np.zeros(rows, dtype=np.uint64)
-        for first, last, shift in ((0, 4, 50), (5, 7, 46), (8, 10, 41), (11, 13, 36), (14, 16, 30), (17, 19, 24)):
+        for first, last, shift in (
+            (0, 4, 50),
+            (5, 7, 46),
+            (8, 10, 41),
+            (11, 13, 36),
+            (14, 16, 30),
+            (17, 19, 24),
+        ):
             if first < width:
                 packed |= _number(digits[first:last]) << np.uint64(shift)
         if width > SECONDS_WIDTH:

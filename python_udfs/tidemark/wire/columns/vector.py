@@ -53,7 +53,9 @@ def encode(array: pa.Array, column: Column) -> Cells:
         try:
             values = np.array([float(word) for word in text.strip("[]").split(",") if word], dtype="<f4")
         except ValueError:
-            raise InvalidField(f"column {column.name!r}: not a vector: {text!r:.60}", expected="[1,2.5]") from None
+            raise InvalidField(
+                f"column {column.name!r}: not a vector: {text!r:.60}", expected="[1,2.5]"
+            ) from None
         forms.append(len(values).to_bytes(COUNT_SIZE, "little") + values.tobytes())
     offsets = np.zeros(len(forms) + 1, dtype=np.int64)
     np.cumsum([len(form) for form in forms], out=offsets[1:])
