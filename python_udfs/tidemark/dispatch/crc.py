@@ -155,14 +155,21 @@ def crc32_texts(prefix: bytes, texts: pa.Array) -> np.ndarray:
 def _crc32_texts(prefix: bytes, texts: pa.Array, out: np.ndarray) -> None:
     bytes_, starts, ends = layout(texts)
     lengths = ends - starts
+    longest = int(lengths.max())
     by_length = _by_text_length(prefix)
-    if int(lengths.max()) < _LONG:
-        out[:] = by_length.take(lengths, mode="clip") ^ _text_bytes(bytes_, ends, lengths)
+    if longest < _LONG:
+        by_length.take(lengths, out=out, mode="clip")
+        filled = np.count_nonzero(lengths)
+        if filled * longest == len(bytes_) - _WORD:
+            rows = slice(None) if filled == len(lengths) else np.flatnonzero(lengths)
+            out[rows] ^= _same_length(bytes_[_WORD:], filled, longest)
+        else:
+            out ^= _any_length(bytes_, ends, lengths)
         return
     is_long = lengths >= _LONG
     short, long = np.flatnonzero(~is_long), np.flatnonzero(is_long)
     lengths = lengths[short]
-    out[short] = by_length.take(lengths, mode="clip") ^ _text_bytes(bytes_, ends[short], lengths)
+    out[short] = by_length.take(lengths, mode="clip") ^ _any_length(bytes_, ends[short], lengths)
     start_crc, view = zlib.crc32(prefix), memoryview(bytes_)
     out[long] = [
         zlib.crc32(view[a:b], start_crc)
@@ -187,22 +194,34 @@ def layout(texts: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return bytes_, offsets[:-1], offsets[1:]
 
 
-def _text_bytes(bytes_: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _same_length(bytes_: np.ndarray, count: int, length: int) -> np.ndarray:
+    """XOR of the contributions of the bytes of `count` texts of one length that follow each other: dates, codes, UUIDs."""
+    out = np.zeros(count, np.uint32)
+    if length % 2:
+        out ^= _byte_contributions(_LONG)[length - 1].take(bytes_[::length], mode="clip")
+    pairs = np.ndarray((count, length // 2), "<u2", bytes_, length % 2, (length, 2))
+    for pair in range(length // 2):
+        out ^= _pair_table(2 * pair).take(pairs[:, -1 - pair], mode="clip")
+    return out
+
+
+def _any_length(bytes_: np.ndarray, ends: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """XOR of the contributions of every text's bytes.
 
     Texts are aligned at their ends and filled with zero bytes on the left, which contribute nothing, so that all lengths go through the
     same rounds.
     """
     out = np.zeros(len(lengths), np.uint32)
-    longest = int(lengths.max(initial=0))
+    if not len(lengths):
+        return out
+    shortest, longest = int(lengths.min()), int(lengths.max())
     # words_at[i] is the word that starts at byte i, for every i.
     words_at = np.ndarray((len(bytes_) - _WORD + 1,), "<u8", bytes_, strides=(1,))
     for after in range(0, longest, _WORD):
-        rows = np.flatnonzero(lengths > after)
-        if len(rows) == len(lengths):
-            rows = slice(None)
+        rows = slice(None) if shortest > after else np.flatnonzero(lengths > after)
         words = words_at[ends[rows] - (after + _WORD)]
-        words &= _KEEP_LAST.take(lengths[rows] - after, mode="clip")
+        if shortest < after + _WORD:
+            words &= _KEEP_LAST.take(lengths[rows] - after, mode="clip")
         pairs = words.view("<u2").reshape(-1, _WORD // 2)
         part = _pair_table(after).take(pairs[:, -1], mode="clip")
         # Where the longest text starts in this word, the bytes before it are nobody's.
