@@ -79,7 +79,17 @@ def _positional(text: pa.StringArray) -> pa.StringArray:
         pa.array(exponent < 0), pc.binary_join_element_wise("0.", _zeros(-exponent - 1), ""), ""
     )
     behind = _zeros(exponent + 1 - _lengths(digits))
-    return pc.binary_join_element_wise(sign, before, digits, behind, "")
+    return pc.binary_join_element_wise(sign, before, _with_point(digits, exponent), behind, "")
+
+
+def _with_point(digits: pa.StringArray, exponent: np.ndarray) -> pa.StringArray:
+    """Digits with the point among them, where it falls between two."""
+    inside = (exponent >= 0) & (_lengths(digits) > exponent + 1)
+    for place in np.unique(exponent[inside]).tolist():
+        mask = pa.array(inside & (exponent == place))
+        pointed = pc.binary_replace_slice(digits.filter(mask), start=place + 1, stop=place + 1, replacement=".")
+        digits = pc.replace_with_mask(digits, mask, pointed)
+    return digits
 
 
 def _zeros(counts: np.ndarray) -> pa.StringArray:

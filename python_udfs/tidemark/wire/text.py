@@ -18,6 +18,8 @@ from tidemark.wire.floats import go_g
 from tidemark.wire.table_info import Column
 from tidemark.wire.types import Kind, bit_width
 
+# Up to this scale Arrow never prints a decimal with an exponent.
+_ARROW_PLAIN_SCALE = 6
 _BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", dtype=np.uint8)
 
 
@@ -56,13 +58,13 @@ def _element_form(number: int, column: Column) -> dict[str, str]:
 def decimal_text(array: pa.Array) -> pa.StringArray:
     """Plain notation with all decimals of the scale. (Arrow's own text switches to an exponent for small numbers.)"""
     scale = array.type.scale
+    if scale <= _ARROW_PLAIN_SCALE:
+        return pc.cast(array, pa.string())
     whole = type(array.type)  # decimal128 or decimal256
     unscaled = (pa.decimal128 if whole is pa.Decimal128Type else pa.decimal256)(array.type.precision, 0)
     digits = pc.cast(
         pa.Array.from_buffers(unscaled, len(array), array.buffers(), offset=array.offset), pa.string()
     )
-    if scale == 0:
-        return digits
     sign = pc.if_else(pc.starts_with(digits, "-"), "-", "")
     digits = pc.utf8_lpad(pc.ascii_ltrim(digits, "-"), scale + 1, "0")
     before = pc.utf8_slice_codeunits(digits, 0, -scale)
