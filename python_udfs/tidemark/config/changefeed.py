@@ -1,3 +1,4 @@
+# ruff: noqa: RUF009 - key() and section() make dataclass fields
 """The changefeed file, without its `[sink]` table."""
 
 from __future__ import annotations
@@ -46,14 +47,18 @@ class Filter:
         ("*.*",),
         "Table filter rules: the tables of the changefeed. The last rule that matches decides.",
     )
-    ignore_txn_start_ts: tuple[int, ...] = key(INTS, (), "Transactions to leave out, by their start ts.")
-    event_filters: tuple[EventFilter, ...] = tables(EventFilter, "Events of some tables to leave out.")
+    ignore_txn_start_ts: tuple[int, ...] = key(
+        INTS, (), "Transactions to leave out, by their start ts.", unapplied="the transactions are kept"
+    )
+    event_filters: tuple[EventFilter, ...] = tables(
+        EventFilter, "Events of some tables to leave out.", unapplied="the events are kept"
+    )
 
 
 @dataclass(frozen=True)
 class MemoryUsage:
-    memory_quota_percentage: int = tuning(INT, "Share of the memory quota for the redo log.")
-    event_cache_percentage: int = tuning(INT, "Share of the memory quota for the event cache.")
+    memory_quota_percentage: int | None = tuning(INT, "Share of the memory quota for the redo log.")
+    event_cache_percentage: int | None = tuning(INT, "Share of the memory quota for the event cache.")
 
 
 @dataclass(frozen=True)
@@ -61,13 +66,15 @@ class Consistent:
     level: str = key(one_of("none", "eventual", empty="none"), "none", "eventual keeps a redo log.")
     storage: str = key(TEXT, "", "Where the redo log is kept.", secret=True)
     compression: str = key(one_of("none", "lz4", empty="none"), "none", "Compression of the redo log.")
-    flush_interval: int = tuning(INT, "Milliseconds between two writes of the redo log.")
-    meta_flush_interval: int = tuning(INT, "Milliseconds between two writes of the redo log's metadata.")
-    max_log_size: int = tuning(INT, "MiB of a redo log file.")
-    encoding_worker_num: int = tuning(INT, "Encoder threads.")
-    flush_worker_num: int = tuning(INT, "Writer threads.")
-    use_file_backend: bool = tuning(BOOL, "Write to local files first.")
-    flush_concurrency: int = tuning(INT, "Parallel uploads of one file.")
+    flush_interval: int | None = tuning(INT, "Milliseconds between two writes of the redo log.")
+    meta_flush_interval: int | None = tuning(
+        INT, "Milliseconds between two writes of the redo log's metadata."
+    )
+    max_log_size: int | None = tuning(INT, "MiB of a redo log file.")
+    encoding_worker_num: int | None = tuning(INT, "Encoder threads.")
+    flush_worker_num: int | None = tuning(INT, "Writer threads.")
+    use_file_backend: bool | None = tuning(BOOL, "Write to local files first.")
+    flush_concurrency: int | None = tuning(INT, "Parallel uploads of one file.")
     memory_usage: MemoryUsage = section(MemoryUsage, "Memory of the redo log.", tuning=True)
 
 
@@ -81,41 +88,41 @@ class Integrity:
 
 @dataclass(frozen=True)
 class Mounter:
-    worker_num: int = tuning(INT, "Decoder threads of TiCDC.")
+    worker_num: int | None = tuning(INT, "Decoder threads of TiCDC.")
 
 
 @dataclass(frozen=True)
 class Scheduler:
-    enable_table_across_nodes: bool = tuning(BOOL, "Split a table over nodes.")
-    region_threshold: int = tuning(INT, "Regions from which a table is split.")
-    region_count_per_span: int = tuning(INT, "Regions of one part.")
-    region_count_refresh_interval: timedelta = tuning(DURATION, "How often regions are counted.")
-    region_per_span: int = tuning(INT, "Regions of one part (older name).")
-    write_key_threshold: int = tuning(INT, "Written keys from which a table is split.")
-    scheduling_task_count_per_node: int = tuning(INT, "Tasks of one node.")
-    scheduling_task_per_node: int = tuning(INT, "Tasks of one node (older name).")
-    enable_splittable_check: bool = tuning(BOOL, "Split only tables that are safe to split.")
-    force_split: bool = tuning(BOOL, "Split also tables that are not safe to split.")
-    balance_score_threshold: int = tuning(INT, "When traffic is balanced.")
-    min_traffic_percentage: float = tuning(FLOAT, "When traffic is balanced.")
-    max_traffic_percentage: float = tuning(FLOAT, "When traffic is balanced.")
+    enable_table_across_nodes: bool | None = tuning(BOOL, "Split a table over nodes.")
+    region_threshold: int | None = tuning(INT, "Regions from which a table is split.")
+    region_count_per_span: int | None = tuning(INT, "Regions of one part.")
+    region_count_refresh_interval: timedelta | None = tuning(DURATION, "How often regions are counted.")
+    region_per_span: int | None = tuning(INT, "Regions of one part (older name).")
+    write_key_threshold: int | None = tuning(INT, "Written keys from which a table is split.")
+    scheduling_task_count_per_node: int | None = tuning(INT, "Tasks of one node.")
+    scheduling_task_per_node: int | None = tuning(INT, "Tasks of one node (older name).")
+    enable_splittable_check: bool | None = tuning(BOOL, "Split only tables that are safe to split.")
+    force_split: bool | None = tuning(BOOL, "Split also tables that are not safe to split.")
+    balance_score_threshold: int | None = tuning(INT, "When traffic is balanced.")
+    min_traffic_percentage: float | None = tuning(FLOAT, "When traffic is balanced.")
+    max_traffic_percentage: float | None = tuning(FLOAT, "When traffic is balanced.")
 
 
 @dataclass(frozen=True)
 class SyncedStatus:
-    synced_check_interval: int = tuning(
+    synced_check_interval: int | None = tuning(
         INT, "Seconds without changes after which a changefeed counts as synced."
     )
-    checkpoint_interval: int = tuning(INT, "Seconds a checkpoint may lag.")
+    checkpoint_interval: int | None = tuning(INT, "Seconds a checkpoint may lag.")
 
 
 @dataclass(frozen=True)
 class Cyclic:
-    enable: bool = tuning(BOOL, "Cyclic replication of old versions.")
-    replica_id: int = tuning(INT, "Cyclic replication of old versions.")
-    filter_replica_ids: tuple[int, ...] = tuning(INTS, "Cyclic replication of old versions.")
-    id_buckets: int = tuning(INT, "Cyclic replication of old versions.")
-    sync_ddl: bool = tuning(BOOL, "Cyclic replication of old versions.")
+    enable: bool | None = tuning(BOOL, "Cyclic replication of old versions.")
+    replica_id: int | None = tuning(INT, "Cyclic replication of old versions.")
+    filter_replica_ids: tuple[int, ...] | None = tuning(INTS, "Cyclic replication of old versions.")
+    id_buckets: int | None = tuning(INT, "Cyclic replication of old versions.")
+    sync_ddl: bool | None = tuning(BOOL, "Cyclic replication of old versions.")
 
 
 @dataclass(frozen=True)
@@ -154,19 +161,21 @@ class Changefeed:
     consistent: Consistent = section(Consistent, "Redo log.")
     integrity: Integrity = section(Integrity, "Row checksums.")
     sink: Sink = section(Sink, "Where changes go and in which form.")
-    changefeed_error_stuck_duration: timedelta = tuning(
+    changefeed_error_stuck_duration: timedelta | None = tuning(
         DURATION, "How long TiCDC retries before a changefeed fails."
     )
-    memory_quota: int = tuning(integer(0), "Memory of the changefeed in TiCDC.")
-    performance_mode: str = tuning(
+    memory_quota: int | None = tuning(integer(0), "Memory of the changefeed in TiCDC.")
+    performance_mode: str | None = tuning(
         one_of("throughput", "low-latency", empty="throughput"), "What TiCDC optimises for."
     )
-    check_gc_safe_point: bool = tuning(BOOL, "Check TiDB's garbage collection when a changefeed is created.")
-    enable_table_monitor: bool = tuning(BOOL, "Metrics per table.")
-    enable_old_value: bool = tuning(BOOL, "Old values; always on since TiCDC 7.1.")
-    sql_mode: str = tuning(TEXT, "SQL mode for parsing DDL.")
-    event_collector_batch_count: int = tuning(integer(0, 8192), "Events of a batch inside TiCDC.")
-    event_collector_batch_bytes: int = tuning(integer(0), "Bytes of a batch inside TiCDC.")
+    check_gc_safe_point: bool | None = tuning(
+        BOOL, "Check TiDB's garbage collection when a changefeed is created."
+    )
+    enable_table_monitor: bool | None = tuning(BOOL, "Metrics per table.")
+    enable_old_value: bool | None = tuning(BOOL, "Old values; always on since TiCDC 7.1.")
+    sql_mode: str | None = tuning(TEXT, "SQL mode for parsing DDL.")
+    event_collector_batch_count: int | None = tuning(integer(0, 8192), "Events of a batch inside TiCDC.")
+    event_collector_batch_bytes: int | None = tuning(integer(0), "Bytes of a batch inside TiCDC.")
     mounter: Mounter = section(Mounter, "Row decoding in TiCDC.", tuning=True)
     scheduler: Scheduler = section(Scheduler, "Spreading tables over nodes.", tuning=True)
     synced_status: SyncedStatus = section(SyncedStatus, "When a changefeed counts as synced.", tuning=True)

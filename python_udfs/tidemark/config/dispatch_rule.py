@@ -62,24 +62,24 @@ class DispatchRule:
     target_table: str = ""
 
 
-class BadExpression(ValueError):
+class ExpressionError(ValueError):
     """Not a partition expression."""
 
 
 def parse_partition(expression: str, *, pulsar: bool) -> tuple[str, tuple[str, ...], int | None]:
-    """Kind, columns and number of a partition expression, or BadExpression."""
+    """Kind, columns and number of a partition expression, or ExpressionError."""
     text = expression.strip()
     if text.lower() in _WORDS:
         return _WORDS[text.lower()], (), None
     if text.startswith("[") and text.endswith("]"):
         columns = tuple(name.strip() for name in text[1:-1].split(","))
         if not all(columns):
-            raise BadExpression("has an empty column name")
+            raise ExpressionError("has an empty column name")
         return COLUMNS, columns, None
     if re.fullmatch(r"[0-9]+", text):
         return NUMBER, (), int(text)
     if pulsar:
         return KEY, (), None
     if re.fullmatch(r"[+-][0-9]+", text):
-        raise BadExpression("is not a partition number")
-    raise BadExpression("is not a partition expression")
+        raise ExpressionError("is not a partition number")
+    raise ExpressionError("is not a partition expression")

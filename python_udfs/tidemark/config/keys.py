@@ -20,13 +20,13 @@ from tidemark.config.findings import HIDDEN, Findings
 from tidemark.config.secrets import is_secret_name
 
 
-class BadValue(ValueError):
+class KindError(ValueError):
     """The value is not one that the kind reads."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`read` turns a typed value or URI text into the setting or raises BadValue; `allowed` says what it takes."""
+    """`read` turns a typed value or URI text into the setting or raises KindError; `allowed` says what it takes."""
 
     allowed: str
     read: Callable[[Any], Any]
@@ -42,6 +42,8 @@ class Key:
     name: str
     tuning: bool = False
     secret: bool = False
+    # The key is read, but nothing in Tidemark acts on it: what that means, as a note.
+    unapplied: str = ""
     # For a URI option: the key of the changefeed file that says the same. The URI wins.
     file_key: str = ""
 
@@ -54,10 +56,11 @@ def key(
     name: str = "",
     tuning: bool = False,
     secret: bool = False,
+    unapplied: str = "",
     file_key: str = "",
 ) -> Any:
     """A dataclass field that is a key. Without `name`, the field's name with - for _ is the key's name."""
-    declared = Key(kind, doc, name, tuning, secret, file_key)
+    declared = Key(kind, doc, name, tuning, secret, unapplied, file_key)
     return field(default=default, repr=not secret, metadata={"key": declared})
 
 
@@ -72,9 +75,9 @@ def section(cls: type, doc: str, *, name: str = "", tuning: bool = False) -> Any
     return field(default_factory=cls, metadata={"key": declared})
 
 
-def tables(cls: type, doc: str, *, name: str = "") -> Any:
+def tables(cls: type, doc: str, *, name: str = "", unapplied: str = "") -> Any:
     """A list of tables."""
-    declared = Key(Kind("a list of tables", _unread, cls, is_list=True), doc, name)
+    declared = Key(Kind("a list of tables", _unread, cls, is_list=True), doc, name, unapplied=unapplied)
     return field(default=(), metadata={"key": declared})
 
 
@@ -93,7 +96,7 @@ def read_value(declared: Key, path: str, value: Any, findings: Findings) -> tupl
     secret = declared.secret or is_secret_name(path.rsplit(".", 1)[-1])
     try:
         return True, declared.kind.read(value)
-    except BadValue as problem:
+    except KindError as problem:
         findings.error(path, str(problem), HIDDEN if secret else value, declared.kind.allowed)
         return False, None
 
@@ -105,9 +108,8 @@ def _unread(value: Any) -> Any:
 # --- kinds ---------------------------------------------------------------------------------------------------------------------
 
 # What Go's strconv.ParseBool takes.
-_BOOL_TEXT = {text: True for text in ("1", "t", "T", "TRUE", "true", "True")} | {
-    text: False for text in ("0", "f", "F", "FALSE", "false", "False")
-}
+_BOOL_TEXT = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
+_BOOL_TEXT |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
 _INT_TEXT = re.compile(r"[+-]?[0-9]+")
 _INT64 = (-(1 << 63), (1 << 64) - 1)
 
@@ -117,31 +119,31 @@ def _read_bool(value: Any) -> bool:
         return value
     if isinstance(value, str) and value in _BOOL_TEXT:
         return _BOOL_TEXT[value]
-    raise BadValue("is not a boolean")
+    raise KindError("is not a boolean")
 
 
 def _read_text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise BadValue("is not a text")
+    raise KindError("is not a text")
 
 
 def _read_int(value: Any) -> int:
     if isinstance(value, str) and _INT_TEXT.fullmatch(value):
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise BadValue("is not a whole number")
+        raise KindError("is not a whole number")
     if not _INT64[0] <= value <= _INT64[1]:
-        raise BadValue("does not fit 64 bits")
+        raise KindError("does not fit 64 bits")
     return value
 
 
 def _read_float(value: Any) -> float:
     if isinstance(value, bool):
-        raise BadValue("is not a number")
+        raise KindError("is not a number")
     if isinstance(value, (int, float)):
         return float(value)
-    raise BadValue("is not a number")
+    raise KindError("is not a number")
 
 
 _DURATION_UNITS = {
@@ -168,7 +170,7 @@ def parse_duration(text: str) -> timedelta:
     while at < len(body):
         part = _DURATION_PART.match(body, at)
         if part is None or not (part["whole"] or part["fraction"]):
-            raise BadValue("is not a duration")
+            raise KindError("is not a duration")
         unit = _DURATION_UNITS[part["unit"]]
         fraction = part["fraction"] or ""
         nanoseconds += int(part["whole"] or 0) * unit + (
@@ -176,9 +178,9 @@ def parse_duration(text: str) -> timedelta:
         )
         at = part.end()
     if not body:
-        raise BadValue("is not a duration")
+        raise KindError("is not a duration")
     if nanoseconds >= 1 << 63:
-        raise BadValue("is longer than 292 years")
+        raise KindError("is longer than 292 years")
     return timedelta(microseconds=sign * (nanoseconds // 1_000))
 
 
@@ -210,25 +212,25 @@ def _read_duration(value: Any) -> timedelta:
         return timedelta(microseconds=value // 1_000)
     if isinstance(value, str):
         return parse_duration(value)
-    raise BadValue("is not a duration")
+    raise KindError("is not a duration")
 
 
 def _read_texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
         return tuple(value)
-    raise BadValue("is not a list of texts")
+    raise KindError("is not a list of texts")
 
 
 def _read_ints(value: Any) -> tuple[int, ...]:
     if isinstance(value, (list, tuple)):
         return tuple(_read_int(item) if not isinstance(item, str) else _read_int(None) for item in value)
-    raise BadValue("is not a list of whole numbers")
+    raise KindError("is not a list of whole numbers")
 
 
 def _read_text_map(value: Any) -> tuple[tuple[str, str], ...]:
     if isinstance(value, dict) and all(isinstance(item, str) for item in value.values()):
         return tuple((str(name), item) for name, item in value.items())
-    raise BadValue("is not a table of texts")
+    raise KindError("is not a table of texts")
 
 
 def _read_expression(value: Any) -> str:
@@ -262,7 +264,7 @@ def integer(low: int | None = None, high: int | None = None) -> Kind:
     def read(value: Any) -> int:
         number = _read_int(value)
         if (low is not None and number < low) or (high is not None and number > high):
-            raise BadValue("is out of range")
+            raise KindError("is out of range")
         return number
 
     return Kind(bounds, read)
@@ -283,7 +285,7 @@ def one_of(
             return empty
         word = text.lower() if fold else text
         if word not in renamed:
-            raise BadValue("is not known")
+            raise KindError("is not known")
         return renamed[word]
 
     return Kind(", ".join(values), read)

@@ -11,7 +11,7 @@ from typing import Any
 from tidemark.compat import Compat
 from tidemark.config import rules
 from tidemark.config.changefeed import Changefeed
-from tidemark.config.dispatch_rule import ALLOWED_EXPRESSIONS, BadExpression, DispatchRule, parse_partition
+from tidemark.config.dispatch_rule import ALLOWED_EXPRESSIONS, DispatchRule, ExpressionError, parse_partition
 from tidemark.config.findings import HIDDEN, ConfigError, Finding, Findings
 from tidemark.config.keys import keys_of, read_value
 from tidemark.config.secrets import is_secret_name
@@ -91,10 +91,15 @@ def _read_section(
         if name not in known:
             _unknown_key(str(name), value, path, known, findings)
             continue
+        if value is None:
+            # A YAML null in a dbt var: not given.
+            continue
         item, declared = known[name]
         given.add(at)
         if declared.tuning and not quiet:
             findings.note(at, "only tunes a running TiCDC and is ignored")
+        if declared.unapplied and value:
+            findings.note(at, f"is accepted, but Tidemark does not apply it: {declared.unapplied}")
         if declared.kind.section is None:
             ok, read = read_value(declared, at, value, findings)
             if ok:
@@ -109,8 +114,6 @@ def _read_section(
 
 
 def _read_list(cls: type, value: Any, path: str, findings: Findings, given: set[str]) -> tuple[Any, ...]:
-    if value is None:
-        return ()
     if not isinstance(value, (list, tuple)):
         findings.error(path, "is not a list of tables", value)
         return ()
@@ -189,7 +192,7 @@ def _dispatch_rules(
         kind, columns, number = "default", (), None
         try:
             kind, columns, number = parse_partition(expression, pulsar=pulsar)
-        except BadExpression as problem:
+        except ExpressionError as problem:
             findings.error(
                 f"{at}.{'partition' if entry.partition else 'dispatcher'}",
                 str(problem),

@@ -27,6 +27,8 @@ def adjust(settings: Settings, findings: Findings) -> Settings:
         changefeed = dataclasses.replace(
             changefeed, filter=dataclasses.replace(changefeed.filter, rules=("*.*",))
         )
+    if sink.terminator == "":
+        sink = dataclasses.replace(sink, terminator="\r\n")
     if not 6 <= sink.file_index_digit <= 20:
         findings.note(
             "sink.file-index-digit",

@@ -51,7 +51,7 @@ def redact(text: str) -> str:
 def _redact_authority(body: str) -> str:
     """A password may hold any character where it was not encoded, so it reaches to the last @."""
     user, colon, rest = body.partition(":")
-    password, at, host = rest.rpartition("@")
+    _, at, host = rest.rpartition("@")
     is_password = (
         colon and at and not any(char in user for char in "/?@") and not _PORT_THEN_QUERY.match(rest)
     )
@@ -59,7 +59,7 @@ def _redact_authority(body: str) -> str:
 
 
 def _redact_option(pair: str) -> str:
-    name, equals, value = pair.partition("=")
+    name, _, value = pair.partition("=")
     if not value:
         return pair
     if is_secret_name(unquote(name)):

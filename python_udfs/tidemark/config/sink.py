@@ -1,3 +1,4 @@
+# ruff: noqa: RUF009 - key() and section() make dataclass fields
 """The `[sink]` table of the changefeed file."""
 
 from __future__ import annotations
@@ -71,10 +72,16 @@ class DispatcherEntry:
         TEXT, "", "Topic expression: literal text, {schema}, {table}. Empty: the topic of the sink URI."
     )
     target_schema: str = key(
-        TEXT, "", "Schema name to write to: literal text, {schema}, {table}. Empty: as in the source."
+        TEXT,
+        "",
+        "Schema name to write to: literal text, {schema}, {table}. Empty: as in the source.",
+        unapplied="the source's name is used",
     )
     target_table: str = key(
-        TEXT, "", "Table name to write to: literal text, {schema}, {table}. Empty: as in the source."
+        TEXT,
+        "",
+        "Table name to write to: literal text, {schema}, {table}. Empty: as in the source.",
+        unapplied="the source's name is used",
     )
 
 
@@ -113,12 +120,12 @@ class CloudStorage:
     output_raw_change_event: bool = key(
         BOOL, False, "Send an update of a key as it is instead of as delete and insert."
     )
-    worker_count: int = tuning(INT, "Writer threads of TiCDC.")
-    flush_concurrency: int = tuning(INT, "Parallel uploads of one file.")
-    file_expiration_days: int = tuning(INT, "After how many days TiCDC removes date folders.")
-    file_cleanup_cron_spec: str = tuning(TEXT, "When TiCDC looks for date folders to remove.")
-    spool_disk_quota: int = tuning(INT, "Bytes of local disk for spooling.")
-    spool_base_dir: str = tuning(TEXT, "Local folder for spooling.")
+    worker_count: int | None = tuning(INT, "Writer threads of TiCDC.")
+    flush_concurrency: int | None = tuning(INT, "Parallel uploads of one file.")
+    file_expiration_days: int | None = tuning(INT, "After how many days TiCDC removes date folders.")
+    file_cleanup_cron_spec: str | None = tuning(TEXT, "When TiCDC looks for date folders to remove.")
+    spool_disk_quota: int | None = tuning(INT, "Bytes of local disk for spooling.")
+    spool_base_dir: str | None = tuning(TEXT, "Local folder for spooling.")
 
 
 @dataclass(frozen=True)
@@ -185,46 +192,46 @@ class Kafka:
     output_raw_change_event: bool = key(
         BOOL, False, "Send an update of a key as it is instead of as delete and insert."
     )
-    replication_factor: int = tuning(integer(1), "Replicas of a topic that TiCDC creates.")
-    kafka_version: str = tuning(TEXT, "Version of the brokers.")
-    compression: str = tuning(TEXT, "Compression of producer batches.")
-    kafka_client_id: str = tuning(TEXT, "Client id shown to the brokers.")
-    auto_create_topic: bool = tuning(BOOL, "Whether TiCDC creates topics.")
-    dial_timeout: timedelta = tuning(DURATION, "Timeout to connect.")
-    write_timeout: timedelta = tuning(DURATION, "Timeout to write.")
-    read_timeout: timedelta = tuning(DURATION, "Timeout to read.")
-    required_acks: int = tuning(integer(-1, 1), "Acknowledgements a producer waits for.")
-    sasl_user: str = tuning(TEXT, "SASL user.")
-    sasl_password: str = tuning(TEXT, "SASL password.", secret=True)
-    sasl_mechanism: str = tuning(TEXT, "SASL mechanism.")
-    sasl_gssapi_auth_type: str = tuning(TEXT, "GSSAPI: user or keytab.")
-    sasl_gssapi_keytab_path: str = tuning(TEXT, "GSSAPI: keytab file.")
-    sasl_gssapi_kerberos_config_path: str = tuning(TEXT, "GSSAPI: Kerberos configuration.")
-    sasl_gssapi_service_name: str = tuning(TEXT, "GSSAPI: service.")
-    sasl_gssapi_user: str = tuning(TEXT, "GSSAPI: user.")
-    sasl_gssapi_password: str = tuning(TEXT, "GSSAPI: password.", secret=True)
-    sasl_gssapi_realm: str = tuning(TEXT, "GSSAPI: realm.")
-    sasl_gssapi_disable_pafxfast: bool = tuning(BOOL, "GSSAPI: disable PA-FX-FAST.")
-    sasl_oauth_client_id: str = tuning(TEXT, "OAuth: client id.")
-    sasl_oauth_client_secret: str = tuning(TEXT, "OAuth: client secret.", secret=True)
-    sasl_oauth_token_url: str = tuning(TEXT, "OAuth: token endpoint.", secret=True)
-    sasl_oauth_scopes: tuple[str, ...] = tuning(TEXTS, "OAuth: scopes.")
-    sasl_oauth_grant_type: str = tuning(TEXT, "OAuth: grant type.")
-    sasl_oauth_audience: str = tuning(TEXT, "OAuth: audience.")
-    enable_tls: bool = tuning(BOOL, "Whether to use TLS.")
-    ca: str = tuning(TEXT, "TLS: file of the certificate authority.")
-    cert: str = tuning(TEXT, "TLS: certificate file.")
-    tls_key: str = tuning(TEXT, "TLS: key file.", name="key", secret=True)
-    insecure_skip_verify: bool = tuning(BOOL, "TLS: do not verify the broker.")
+    replication_factor: int | None = tuning(integer(1), "Replicas of a topic that TiCDC creates.")
+    kafka_version: str | None = tuning(TEXT, "Version of the brokers.")
+    compression: str | None = tuning(TEXT, "Compression of producer batches.")
+    kafka_client_id: str | None = tuning(TEXT, "Client id shown to the brokers.")
+    auto_create_topic: bool | None = tuning(BOOL, "Whether TiCDC creates topics.")
+    dial_timeout: timedelta | None = tuning(DURATION, "Timeout to connect.")
+    write_timeout: timedelta | None = tuning(DURATION, "Timeout to write.")
+    read_timeout: timedelta | None = tuning(DURATION, "Timeout to read.")
+    required_acks: int | None = tuning(integer(-1, 1), "Acknowledgements a producer waits for.")
+    sasl_user: str | None = tuning(TEXT, "SASL user.")
+    sasl_password: str | None = tuning(TEXT, "SASL password.", secret=True)
+    sasl_mechanism: str | None = tuning(TEXT, "SASL mechanism.")
+    sasl_gssapi_auth_type: str | None = tuning(TEXT, "GSSAPI: user or keytab.")
+    sasl_gssapi_keytab_path: str | None = tuning(TEXT, "GSSAPI: keytab file.")
+    sasl_gssapi_kerberos_config_path: str | None = tuning(TEXT, "GSSAPI: Kerberos configuration.")
+    sasl_gssapi_service_name: str | None = tuning(TEXT, "GSSAPI: service.")
+    sasl_gssapi_user: str | None = tuning(TEXT, "GSSAPI: user.")
+    sasl_gssapi_password: str | None = tuning(TEXT, "GSSAPI: password.", secret=True)
+    sasl_gssapi_realm: str | None = tuning(TEXT, "GSSAPI: realm.")
+    sasl_gssapi_disable_pafxfast: bool | None = tuning(BOOL, "GSSAPI: disable PA-FX-FAST.")
+    sasl_oauth_client_id: str | None = tuning(TEXT, "OAuth: client id.")
+    sasl_oauth_client_secret: str | None = tuning(TEXT, "OAuth: client secret.", secret=True)
+    sasl_oauth_token_url: str | None = tuning(TEXT, "OAuth: token endpoint.", secret=True)
+    sasl_oauth_scopes: tuple[str, ...] | None = tuning(TEXTS, "OAuth: scopes.")
+    sasl_oauth_grant_type: str | None = tuning(TEXT, "OAuth: grant type.")
+    sasl_oauth_audience: str | None = tuning(TEXT, "OAuth: audience.")
+    enable_tls: bool | None = tuning(BOOL, "Whether to use TLS.")
+    ca: str | None = tuning(TEXT, "TLS: file of the certificate authority.")
+    cert: str | None = tuning(TEXT, "TLS: certificate file.")
+    tls_key: str | None = tuning(TEXT, "TLS: key file.", name="key", secret=True)
+    insecure_skip_verify: bool | None = tuning(BOOL, "TLS: do not verify the broker.")
 
 
 @dataclass(frozen=True)
 class PulsarOAuth2:
-    oauth2_issuer_url: str = tuning(TEXT, "Authorization server.")
-    oauth2_audience: str = tuning(TEXT, "Resource server.")
-    oauth2_private_key: str = tuning(TEXT, "Private key file.", secret=True)
-    oauth2_client_id: str = tuning(TEXT, "Client id.")
-    oauth2_scope: str = tuning(TEXT, "Scope.")
+    oauth2_issuer_url: str | None = tuning(TEXT, "Authorization server.")
+    oauth2_audience: str | None = tuning(TEXT, "Resource server.")
+    oauth2_private_key: str | None = tuning(TEXT, "Private key file.", secret=True)
+    oauth2_client_id: str | None = tuning(TEXT, "Client id.")
+    oauth2_scope: str | None = tuning(TEXT, "Scope.")
 
 
 @dataclass(frozen=True)
@@ -232,23 +239,24 @@ class Pulsar:
     output_raw_change_event: bool = key(
         BOOL, False, "Send an update of a key as it is instead of as delete and insert."
     )
-    tls_key_file_path: str = tuning(TEXT, "TLS: key file.", secret=True)
-    tls_certificate_file: str = tuning(TEXT, "TLS: certificate file.")
-    tls_trust_certs_file_path: str = tuning(TEXT, "TLS: trusted certificates.")
-    pulsar_producer_cache_size: int = tuning(INT, "Producers kept open.")
-    pulsar_version: str = tuning(TEXT, "Version of the brokers.")
-    compression_type: str = tuning(TEXT, "Compression of messages.")
-    authentication_token: str = tuning(TEXT, "Token.", secret=True)
-    connection_timeout: int = tuning(INT, "Seconds to connect.")
-    operation_timeout: int = tuning(INT, "Seconds of an operation.")
-    batching_max_messages: int = tuning(INT, "Messages of a producer batch.")
-    batching_max_publish_delay: int = tuning(INT, "Milliseconds a producer batch waits.")
-    send_timeout: int = tuning(INT, "Seconds until a send fails.")
-    token_from_file: str = tuning(TEXT, "File of the token.", secret=True)
-    basic_user_name: str = tuning(TEXT, "Basic authentication: user.")
-    basic_password: str = tuning(TEXT, "Basic authentication: password.", secret=True)
-    auth_tls_certificate_path: str = tuning(TEXT, "TLS authentication: certificate file.")
-    auth_tls_private_key_path: str = tuning(TEXT, "TLS authentication: key file.", secret=True)
+    max_message_bytes: int | None = key(integer(1), None, "Largest message in bytes; the URI option wins.")
+    tls_key_file_path: str | None = tuning(TEXT, "TLS: key file.", secret=True)
+    tls_certificate_file: str | None = tuning(TEXT, "TLS: certificate file.")
+    tls_trust_certs_file_path: str | None = tuning(TEXT, "TLS: trusted certificates.")
+    pulsar_producer_cache_size: int | None = tuning(INT, "Producers kept open.")
+    pulsar_version: str | None = tuning(TEXT, "Version of the brokers.")
+    compression_type: str | None = tuning(TEXT, "Compression of messages.")
+    authentication_token: str | None = tuning(TEXT, "Token.", secret=True)
+    connection_timeout: int | None = tuning(INT, "Seconds to connect.")
+    operation_timeout: int | None = tuning(INT, "Seconds of an operation.")
+    batching_max_messages: int | None = tuning(INT, "Messages of a producer batch.")
+    batching_max_publish_delay: int | None = tuning(INT, "Milliseconds a producer batch waits.")
+    send_timeout: int | None = tuning(INT, "Seconds until a send fails.")
+    token_from_file: str | None = tuning(TEXT, "File of the token.", secret=True)
+    basic_user_name: str | None = tuning(TEXT, "Basic authentication: user.")
+    basic_password: str | None = tuning(TEXT, "Basic authentication: password.", secret=True)
+    auth_tls_certificate_path: str | None = tuning(TEXT, "TLS authentication: certificate file.")
+    auth_tls_private_key_path: str | None = tuning(TEXT, "TLS authentication: key file.", secret=True)
     oauth2: PulsarOAuth2 = section(PulsarOAuth2, "OAuth 2.", tuning=True)
 
 
@@ -258,53 +266,53 @@ class MySql:
     max_txn_row: int | None = key(
         integer(1), None, "Rows of one downstream transaction; the URI option wins."
     )
-    worker_count: int = tuning(INT, "Parallel sessions of TiCDC.")
-    max_multi_update_row_size: int = tuning(INT, "Average row size up to which updates are merged.")
-    max_multi_update_row: int = tuning(INT, "Rows of one merged update.")
-    tidb_txn_mode: str = tuning(TEXT, "optimistic or pessimistic.")
-    ssl_ca: str = tuning(TEXT, "TLS: certificate authority.")
-    ssl_cert: str = tuning(TEXT, "TLS: certificate.")
-    ssl_key: str = tuning(TEXT, "TLS: key.", secret=True)
-    write_timeout: timedelta = tuning(DURATION, "Timeout to write.")
-    read_timeout: timedelta = tuning(DURATION, "Timeout to read.")
-    timeout: timedelta = tuning(DURATION, "Timeout to connect.")
-    enable_batch_dml: bool = tuning(BOOL, "Merge statements into batches.")
-    enable_multi_statement: bool = tuning(BOOL, "Several statements in one call.")
-    enable_cache_prepared_statement: bool = tuning(BOOL, "Keep prepared statements.")
+    worker_count: int | None = tuning(INT, "Parallel sessions of TiCDC.")
+    max_multi_update_row_size: int | None = tuning(INT, "Average row size up to which updates are merged.")
+    max_multi_update_row: int | None = tuning(INT, "Rows of one merged update.")
+    tidb_txn_mode: str | None = tuning(TEXT, "optimistic or pessimistic.")
+    ssl_ca: str | None = tuning(TEXT, "TLS: certificate authority.")
+    ssl_cert: str | None = tuning(TEXT, "TLS: certificate.")
+    ssl_key: str | None = tuning(TEXT, "TLS: key.", secret=True)
+    write_timeout: timedelta | None = tuning(DURATION, "Timeout to write.")
+    read_timeout: timedelta | None = tuning(DURATION, "Timeout to read.")
+    timeout: timedelta | None = tuning(DURATION, "Timeout to connect.")
+    enable_batch_dml: bool | None = tuning(BOOL, "Merge statements into batches.")
+    enable_multi_statement: bool | None = tuning(BOOL, "Several statements in one call.")
+    enable_cache_prepared_statement: bool | None = tuning(BOOL, "Keep prepared statements.")
 
 
 @dataclass(frozen=True)
 class Iceberg:
-    warehouse: str = tuning(TEXT, "Base location of Iceberg tables.", secret=True)
-    namespace: str = tuning(TEXT, "Root namespace.")
-    catalog: str = tuning(TEXT, "hadoop, glue or rest.")
-    catalog_uri: str = tuning(TEXT, "Endpoint of the catalog.", secret=True)
-    region: str = tuning(TEXT, "AWS region.")
-    database: str = tuning(TEXT, "Glue database.")
-    mode: str = tuning(TEXT, "append or upsert.")
-    commit_interval: str = tuning(TEXT, "Time between two commits.")
-    target_file_size: int = tuning(INT, "Size of a data file.")
-    auto_tune_file_size: bool = tuning(BOOL, "Adjust the file size.")
-    partitioning: str = tuning(TEXT, "Partition spec.")
-    schema_mode: str = tuning(TEXT, "strict or evolve.")
-    max_buffered_rows: int = tuning(INT, "Buffered rows.")
-    max_buffered_bytes: int = tuning(INT, "Buffered bytes.")
-    max_buffered_rows_per_table: int = tuning(INT, "Buffered rows of a table.")
-    max_buffered_bytes_per_table: int = tuning(INT, "Buffered bytes of a table.")
-    emit_metadata_columns: bool = tuning(BOOL, "Write metadata columns.")
-    enable_checkpoint_table: bool = tuning(BOOL, "Write a checkpoint table.")
-    enable_global_checkpoint_table: bool = tuning(BOOL, "Write a global checkpoint table.")
-    allow_takeover: bool = tuning(BOOL, "Take over tables of another changefeed.")
-    broker: str = tuning(TEXT, "Kafka brokers of a second output.")
+    warehouse: str | None = tuning(TEXT, "Base location of Iceberg tables.", secret=True)
+    namespace: str | None = tuning(TEXT, "Root namespace.")
+    catalog: str | None = tuning(TEXT, "hadoop, glue or rest.")
+    catalog_uri: str | None = tuning(TEXT, "Endpoint of the catalog.", secret=True)
+    region: str | None = tuning(TEXT, "AWS region.")
+    database: str | None = tuning(TEXT, "Glue database.")
+    mode: str | None = tuning(TEXT, "append or upsert.")
+    commit_interval: str | None = tuning(TEXT, "Time between two commits.")
+    target_file_size: int | None = tuning(INT, "Size of a data file.")
+    auto_tune_file_size: bool | None = tuning(BOOL, "Adjust the file size.")
+    partitioning: str | None = tuning(TEXT, "Partition spec.")
+    schema_mode: str | None = tuning(TEXT, "strict or evolve.")
+    max_buffered_rows: int | None = tuning(INT, "Buffered rows.")
+    max_buffered_bytes: int | None = tuning(INT, "Buffered bytes.")
+    max_buffered_rows_per_table: int | None = tuning(INT, "Buffered rows of a table.")
+    max_buffered_bytes_per_table: int | None = tuning(INT, "Buffered bytes of a table.")
+    emit_metadata_columns: bool | None = tuning(BOOL, "Write metadata columns.")
+    enable_checkpoint_table: bool | None = tuning(BOOL, "Write a checkpoint table.")
+    enable_global_checkpoint_table: bool | None = tuning(BOOL, "Write a global checkpoint table.")
+    allow_takeover: bool | None = tuning(BOOL, "Take over tables of another changefeed.")
+    broker: str | None = tuning(TEXT, "Kafka brokers of a second output.")
     kafka_config: Kafka = section(Kafka, "Kafka options of a second output.", tuning=True)
 
 
 @dataclass(frozen=True)
 class Outbox:
-    id_column: str = tuning(TEXT, "Column of the message id.")
-    key_column: str = tuning(TEXT, "Column of the message key.")
-    value_column: str = tuning(TEXT, "Column of the message value.")
-    header_columns: tuple[tuple[str, str], ...] = tuning(TEXT_MAP, "Header name -> column.")
+    id_column: str | None = tuning(TEXT, "Column of the message id.")
+    key_column: str | None = tuning(TEXT, "Column of the message key.")
+    value_column: str | None = tuning(TEXT, "Column of the message value.")
+    header_columns: tuple[tuple[str, str], ...] | None = tuning(TEXT_MAP, "Header name -> column.")
 
 
 @dataclass(frozen=True)
@@ -319,8 +327,8 @@ class Debezium:
 
 @dataclass(frozen=True)
 class SinkIntegrity:
-    integrity_check_level: str = tuning(TEXT, "Set by TiCDC itself from [integrity].")
-    corruption_handle_level: str = tuning(TEXT, "Set by TiCDC itself from [integrity].")
+    integrity_check_level: str | None = tuning(TEXT, "Set by TiCDC itself from [integrity].")
+    corruption_handle_level: str | None = tuning(TEXT, "Set by TiCDC itself from [integrity].")
 
 
 @dataclass(frozen=True)
@@ -336,12 +344,14 @@ class Sink:
         DispatcherEntry, "Dispatch rules; the first that matches a table decides."
     )
     column_selectors: tuple[ColumnSelector, ...] = tables(
-        ColumnSelector, "Which columns of which tables are sent."
+        ColumnSelector, "Which columns of which tables are sent.", unapplied="all columns are sent"
     )
     schema_registry: str = key(
         TEXT, "", "Avro: endpoint of the schema registry; the URI option wins.", secret=True
     )
-    terminator: str = key(TEXT, "\r\n", "CSV and canal-json files: end of a line.")
+    terminator: str = key(
+        TEXT, "\r\n", "CSV and canal-json files: end of a line. Empty: carriage return and line feed."
+    )
     date_separator: str = key(
         one_of("none", "year", "month", "day", fold=True, empty="none"),
         "day",
@@ -379,17 +389,21 @@ class Sink:
     debezium: Debezium = section(Debezium, "Debezium form.")
     iceberg: Iceberg = section(Iceberg, "Iceberg sink of TiCDC.", name="iceberg-config", tuning=True)
     outbox: Outbox = section(Outbox, "Outbox protocol of TiCDC.", tuning=True)
-    encoder_concurrency: int = tuning(integer(0), "Encoder threads of TiCDC.")
-    enable_kafka_sink_v2: bool = tuning(BOOL, "Another Kafka client of TiCDC.")
-    advance_timeout_in_sec: int = tuning(
+    encoder_concurrency: int | None = tuning(integer(0), "Encoder threads of TiCDC.")
+    enable_kafka_sink_v2: bool | None = tuning(BOOL, "Another Kafka client of TiCDC.")
+    advance_timeout_in_sec: int | None = tuning(
         integer(0), "After how long TiCDC restarts a table that stands still."
     )
-    send_bootstrap_interval_in_sec: int = tuning(INT, "Simple protocol: seconds between bootstrap messages.")
-    send_bootstrap_in_msg_count: int = tuning(INT, "Simple protocol: rows between bootstrap messages.")
-    send_bootstrap_to_all_partition: bool = tuning(
+    send_bootstrap_interval_in_sec: int | None = tuning(
+        INT, "Simple protocol: seconds between bootstrap messages."
+    )
+    send_bootstrap_in_msg_count: int | None = tuning(INT, "Simple protocol: rows between bootstrap messages.")
+    send_bootstrap_to_all_partition: bool | None = tuning(
         BOOL, "Simple protocol: bootstrap messages to all partitions."
     )
-    send_all_bootstrap_at_start: bool = tuning(BOOL, "Simple protocol: bootstrap messages at the start.")
-    case_sensitive: bool = tuning(BOOL, "Set by TiCDC itself from case-sensitive.")
-    force_replicate: bool = tuning(BOOL, "Set by TiCDC itself from force-replicate.")
+    send_all_bootstrap_at_start: bool | None = tuning(
+        BOOL, "Simple protocol: bootstrap messages at the start."
+    )
+    case_sensitive: bool | None = tuning(BOOL, "Set by TiCDC itself from case-sensitive.")
+    force_replicate: bool | None = tuning(BOOL, "Set by TiCDC itself from force-replicate.")
     integrity: SinkIntegrity = section(SinkIntegrity, "Set by TiCDC itself from [integrity].", tuning=True)

@@ -1,0 +1,126 @@
+"""The reference of every key, docs/configuration.md, made from the declarations.
+
+python -m tidemark.config.reference > docs/configuration.md
+"""
+
+from __future__ import annotations
+
+from dataclasses import MISSING
+from datetime import timedelta
+from typing import Any
+
+from tidemark.config.changefeed import Changefeed
+from tidemark.config.keys import Key, format_duration, keys_of
+from tidemark.config.uri import KIND_OF_SCHEME, UriOptions
+
+HEAD = """\
+# Configuration
+
+Tidemark takes the changefeed file (TOML) and the sink URI of a TiCDC changefeed as they are. The content of the file can also be given as
+the dbt var `changefeed`, with the same keys. `tidemark check changefeed.toml --sink-uri URI` prints everything that is wrong with the two at
+once, and `--json` makes it readable for tools.
+
+A key that does not exist is an error that names the nearest one. Keys that only tune a running TiCDC are checked, ignored, and noted. What
+the file and the URI both say is taken from the URI. Durations are written as in Go: `30m`, `1h30m`, `500ms`.
+
+Values of keys marked *secret* are never printed. A special character in the user or password of a URI is percent-encoded: `p%40ss` for `p@ss`.
+
+This page is made from the code: `python -m tidemark.config.reference > docs/configuration.md`.
+"""
+
+
+def reference() -> str:
+    """The text of docs/configuration.md."""
+    parts = [
+        HEAD,
+        "## Changefeed file",
+        *_sections(Changefeed, "", ""),
+        "## Sink URI",
+        _uri_head(),
+        *_tables(UriOptions),
+    ]
+    return "\n\n".join(part.strip("\n") for part in parts) + "\n"
+
+
+def _uri_head() -> str:
+    by_kind: dict[str, list[str]] = {}
+    for scheme, kind in KIND_OF_SCHEME.items():
+        by_kind.setdefault(kind, []).append(f"`{scheme}`")
+    lines = [f"| {kind} | {', '.join(schemes)} |" for kind, schemes in by_kind.items()]
+    return "\n".join(
+        [
+            "`scheme://user:password@host:port/path?option=value&…`",
+            "",
+            "| sink | schemes |",
+            "|---|---|",
+            *lines,
+        ]
+    )
+
+
+def _sections(cls: type, path: str, doc: str) -> list[str]:
+    """The keys of a section, then its sections, depth first."""
+    inner = []
+    for name, (_, declared) in keys_of(cls).items():
+        if declared.kind.section is not None:
+            at = f"{path}.{name}" if path else name
+            title = f"[[{at}]]" if declared.kind.is_list else f"[{at}]"
+            if declared.tuning:
+                known = ", ".join(f"`{key}`" for key in _all_keys(declared.kind.section))
+                inner += [f"### `{title}`", f"{declared.doc} Accepted and ignored: {known}."]
+            else:
+                inner += [f"### `{title}`", *_sections(declared.kind.section, at, _meaning(declared))]
+    return [part for part in (doc, *_tables(cls)) if part] + inner
+
+
+def _all_keys(cls: type, prefix: str = "") -> list[str]:
+    found = []
+    for name, (_, declared) in keys_of(cls).items():
+        inner = declared.kind.section
+        found += [f"{prefix}{name}"] if inner is None else _all_keys(inner, f"{prefix}{name}.")
+    return found
+
+
+def _tables(cls: type) -> list[str]:
+    used, ignored = [], []
+    for name, (item, declared) in keys_of(cls).items():
+        if declared.kind.section is not None:
+            continue
+        if declared.tuning:
+            ignored.append(f"`{name}`")
+        else:
+            default = None if item.default is MISSING else item.default
+            used.append(
+                f"| `{name}` | {_cell(declared.kind.allowed)} | {_default(default)} | {_meaning(declared)} |"
+            )
+    parts = []
+    if used:
+        parts.append("\n".join(["| key | value | default | meaning |", "|---|---|---|---|", *used]))
+    if ignored:
+        parts.append(f"Accepted and ignored, because they only tune a running TiCDC: {', '.join(ignored)}.")
+    return parts
+
+
+def _meaning(declared: Key) -> str:
+    unapplied = f" Not applied by Tidemark: {declared.unapplied}." if declared.unapplied else ""
+    return _cell(declared.doc + unapplied + (" *Secret.*" if declared.secret else ""))
+
+
+def _default(value: Any) -> str:
+    if value in (None, (), ""):
+        return ""
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    if isinstance(value, timedelta):
+        return f"`{format_duration(value)}`"
+    if isinstance(value, tuple):
+        return _cell(f"`{list(value)!r}`")
+    return _cell(f"`{value!r}`" if isinstance(value, str) and not value.isalnum() else f"`{value}`")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
