@@ -17,7 +17,7 @@ from tidemark.config.keys import keys_of, read_value
 from tidemark.config.secrets import is_secret_name
 from tidemark.config.settings import Settings
 from tidemark.config.sink import DispatcherEntry
-from tidemark.config.suggest import nearest
+from tidemark.config.suggest import nearest, nearest_name
 from tidemark.config.uri import SinkUri, UriOptions, parse_uri
 
 if sys.version_info >= (3, 11):
@@ -123,7 +123,9 @@ def _read_list(cls: type, value: Any, path: str, findings: Findings, given: set[
 def _unknown_key(name: str, value: Any, path: str, known: Mapping[str, Any], findings: Findings) -> None:
     prefix = f"{path}." if path else ""
     hint = nearest(name, known, prefix=prefix) or _elsewhere(name)
-    shown = HIDDEN if is_secret_name(name) or isinstance(value, (Mapping, list)) else value
+    # A slip of a secret's name has a secret for a value.
+    is_secret = is_secret_name(name) or is_secret_name(nearest_name(name, known))
+    shown = HIDDEN if is_secret or isinstance(value, (Mapping, list)) else value
     findings.error(f"{prefix}{name}", f"is not a known key{hint}", shown)
 
 

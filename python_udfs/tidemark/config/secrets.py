@@ -13,7 +13,7 @@ BLANK = "xxxxx"
 
 # Names that TiCDC, brokers and object stores use for secrets, with - or _ or neither between the words.
 _SECRET_WORDS = (
-    r"password|passwd|passphrase|pwd|secret|token|credential|signature|private[-_]?key|access[-_]?key|account[-_]?key|api[-_]?key"
+    r"password|passwd|passphrase|pwd|secret|token|credential|signature|private[-_]?key|access[-_]?key|account[-_]?key|api[-_]?key(?!tab)"
     r"|shared[-_]?key|encryption[-_]?key|kms[-_]?key|ssl[-_]?key|key[-_]file|external[-_]?id"
 )
 _SECRET_NAME = re.compile(rf"key|sig|[\w.-]*(?:{_SECRET_WORDS})[\w.-]*", re.IGNORECASE)

@@ -18,7 +18,7 @@ from tidemark.config.findings import HIDDEN, Findings
 from tidemark.config.keys import BOOL, DURATION, INT, TEXT, integer, key, keys_of, read_value, tuning
 from tidemark.config.secrets import is_secret_name, redact_uri
 from tidemark.config.sink import ATOMICITY, BIGINT_UNSIGNED_MODE, DECIMAL_MODE, ENCODING_FORMAT, PROTOCOL
-from tidemark.config.suggest import nearest
+from tidemark.config.suggest import nearest, nearest_name
 
 KIND_OF_SCHEME = {
     "mysql": "mysql",
@@ -271,7 +271,7 @@ def parse_uri(text: str, findings: Findings) -> tuple[SinkUri | None, dict[str, 
     """The URI without its options, and the options that it gives by field name."""
     parts = _URI.fullmatch(text.strip())
     if parts is None:
-        findings.error("sink-uri", "is not a URI", text, "scheme://host/path?option=value")
+        findings.error("sink-uri", "is not a URI", HIDDEN, "scheme://host/path?option=value")
         return None, {}
     scheme = parts["scheme"].lower()
     if scheme not in KIND_OF_SCHEME:
@@ -326,7 +326,9 @@ def _read_options(query: str, findings: Findings) -> dict[str, object]:
         # The object store options exist with _ and with -.
         name = unquote_plus(raw_name).replace("_", "-")
         path = f"sink-uri?{name}"
-        shown = HIDDEN if is_secret_name(name) else unquote_plus(raw_value)
+        # A slip of a secret's name has a secret for a value.
+        is_secret = is_secret_name(name) or (name not in known and is_secret_name(nearest_name(name, known)))
+        shown = HIDDEN if is_secret else unquote_plus(raw_value)
         if name not in known:
             findings.error(path, f"is not an option of a sink URI{nearest(name, known)}", shown)
             continue

@@ -1,0 +1,293 @@
+"""Reading a changefeed file and a sink URI."""
+
+from datetime import timedelta
+
+import pytest
+
+from tidemark.compat import CompatError
+from tidemark.config import ConfigError, check, load
+from tidemark.config.keys import KindError, format_duration, parse_duration
+
+EVERYTHING = """
+case-sensitive = true
+bdr-mode = true
+memory-quota = 1073741824
+force-replicate = false
+ignore-ineligible-table = true
+enable-sync-point = false
+sync-point-interval = "5m"
+sync-point-retention = 3600000000000
+changefeed-error-stuck-duration = "30m"
+sql-mode = "ANSI"
+[mounter]
+worker-num = 16
+[filter]
+ignore-txn-start-ts = [1, 2]
+rules = ['*.*', '!test.*']
+[[filter.event-filters]]
+matcher = ["test.worker"]
+ignore-event = ["insert"]
+ignore-sql = ["^drop"]
+ignore-update-new-value-expr = "age < 18"
+[scheduler]
+enable-table-across-nodes = false
+region-threshold = 10000
+write-key-threshold = 30000
+[sink]
+protocol = "canal-json"
+dispatchers = [
+    {matcher = ['test1.*', 'test2.*'], topic = "a_{schema}", partition = "index-value", index = "i"},
+    {matcher = ['test6.*'], partition = "columns", columns = ['a', 'b']},
+]
+column-selectors = [ {matcher = ['test.t1'], columns = ['a', '!b']} ]
+encoder-concurrency = 32
+enable-kafka-sink-v2 = false
+only-output-updated-columns = true
+terminator = "\\n"
+date-separator = 'month'
+enable-partition-separator = false
+send-bootstrap-interval-in-sec = 120
+[sink.csv]
+delimiter = ';'
+[sink.kafka-config]
+partition-num = 5
+sasl-mechanism = "OAUTHBEARER"
+sasl-oauth-client-secret = "cHJv"
+sasl-oauth-scopes = ["a", "b"]
+[sink.kafka-config.codec-config]
+enable-tidb-extension = true
+[sink.pulsar-config]
+authentication-token = "t0ken"
+oauth2.oauth2-issuer-url = "https://x"
+oauth2.oauth2-audience = "y"
+oauth2.oauth2-private-key = "/k"
+oauth2.oauth2-client-id = "c"
+[sink.cloud-storage-config]
+worker-count = 16
+flush-interval = "2s"
+file-size = 67108864
+output-column-id = true
+[sink.open]
+output-old-value = false
+[consistent]
+level = "none"
+flush-interval = 2000
+compression = ""
+[integrity]
+integrity-check-level = "none"
+corruption-handle-level = "warn"
+[synced-status]
+synced-check-interval = 300
+checkpoint-interval = 15
+"""
+
+
+@pytest.fixture
+def everything(tmp_path):
+    path = tmp_path / "changefeed.toml"
+    path.write_text(EVERYTHING)
+    return path
+
+
+def test_a_full_changefeed_file_is_taken_as_it_is(everything):
+    settings = load(everything, "kafka+ssl://h1:9092,h2:9093/topic?protocol=canal-json")
+    assert settings.changefeed.case_sensitive is True
+    assert settings.changefeed.sync_point_interval == timedelta(minutes=5)
+    assert settings.changefeed.sync_point_retention == timedelta(hours=1)
+    assert settings.changefeed.filter_rules == ("*.*", "!test.*")
+    assert settings.changefeed.filter.event_filters[0].ignore_event == ("insert",)
+    assert settings.sink.terminator == "\n"
+    assert settings.sink.csv.delimiter == ";"
+    assert settings.sink.cloud_storage.output_column_id is True
+    assert settings.sink.open_protocol.output_old_value is False
+    assert settings.sink.column_selectors[0].columns == ("a", "!b")
+    first, second = settings.sink.dispatchers
+    assert (first.index, first.matcher, first.topic, first.index_name) == (
+        0,
+        ("test1.*", "test2.*"),
+        "a_{schema}",
+        "i",
+    )
+    assert (second.index, second.kind, second.columns) == (1, "columns", ("a", "b"))
+    assert settings.uri.hosts == ("h1:9092", "h2:9093")
+    assert (settings.uri.host, settings.uri.port, settings.default_topic) == ("h1", 9092, "topic")
+
+
+def test_values_of_the_file_stand_in_for_uri_options(everything):
+    options = load(everything, "kafka://h:1/t").uri.options
+    assert (options.protocol, options.partition_num, options.enable_tidb_extension) == ("canal-json", 5, True)
+    assert (options.only_output_updated_columns, options.flush_interval) == (True, timedelta(seconds=2))
+
+
+def test_the_uri_wins_over_the_file_and_says_so(everything):
+    uri = "kafka://h:1/t?protocol=open-protocol&partition-num=7&flush-interval=3s"
+    settings = load(everything, uri)
+    assert (settings.protocol, settings.sink.protocol, settings.uri.options.protocol) == (
+        "open-protocol",
+    ) * 3
+    assert settings.sink.kafka.partition_num == settings.uri.options.partition_num == 7
+    assert settings.sink.cloud_storage.flush_interval == timedelta(seconds=3)
+    keys = [finding.key for finding in check(everything, uri)]
+    assert {"sink-uri?protocol", "sink-uri?partition-num", "sink-uri?flush-interval"} <= set(keys)
+
+
+def test_tuning_keys_are_accepted_and_noted(everything):
+    noted = {
+        finding.key
+        for finding in check(everything, "kafka://h:1/t")
+        if "tunes a running TiCDC" in finding.message
+    }
+    assert {
+        "memory-quota",
+        "mounter",
+        "scheduler",
+        "sink.encoder-concurrency",
+        "sink.kafka-config.sasl-mechanism",
+    } <= noted
+    assert "mounter.worker-num" not in noted
+    assert "sink.pulsar-config.oauth2.oauth2-issuer-url" not in noted
+
+
+def test_tuning_keys_are_still_checked_for_their_type():
+    (error,) = [
+        finding for finding in check({"mounter": {"worker-num": "many"}}) if finding.severity == "error"
+    ]
+    assert str(error) == "mounter.worker-num = 'many': is not a whole number; allowed: a whole number"
+
+
+def test_keys_that_nothing_acts_on_are_noted():
+    assert [f.key for f in check({"filter": {"ignore-txn-start-ts": [1]}})] == ["filter.ignore-txn-start-ts"]
+    assert check({"filter": {"ignore-txn-start-ts": []}}) == []
+
+
+def test_a_dictionary_may_stand_in_for_the_file():
+    settings = load({"case-sensitive": True, "sink": {"csv": {"null": ""}, "terminator": None}})
+    assert settings.changefeed.case_sensitive is True
+    assert (settings.sink.csv.null, settings.sink.terminator) == ("", "\r\n")
+
+
+@pytest.mark.parametrize(
+    ("feed", "text"),
+    [
+        ({"case-sensitve": True}, "case-sensitve = True: is not a known key; did you mean case-sensitive?"),
+        ({"case_sensitive": True}, "case_sensitive = True: is not a known key; did you mean case-sensitive?"),
+        (
+            {"sink": {"csv": {"delimeter": ","}}},
+            "sink.csv.delimeter = ',': is not a known key; did you mean sink.csv.delimiter?",
+        ),
+        ({"protocol": "csv"}, "protocol = 'csv': is not a known key; did you mean sink.protocol?"),
+        (
+            {"sink": {"csv": {"terminator": "x"}}},
+            "sink.csv.terminator = 'x': is not a known key; did you mean sink.terminator?",
+        ),
+        (
+            {"sink": {"dispatchers": [{"matchers": ["a"]}]}},
+            "sink.dispatchers[0].matchers = xxxxx: is not a known key; did you mean sink.dispatchers[0].matcher?",
+        ),
+        ({"zzzz": 1}, "zzzz = 1: is not a known key"),
+    ],
+)
+def test_unknown_keys_suggest_the_nearest(feed, text):
+    assert text in [str(finding) for finding in check(feed)]
+
+
+def test_unknown_uri_option_suggests_the_nearest():
+    (finding,) = check(None, "kafka://h:1/t?protocol=csv-&partiton-num=1")[1:]
+    assert (
+        str(finding)
+        == "sink-uri?partiton-num = '1': is not an option of a sink URI; did you mean partition-num?"
+    )
+
+
+@pytest.mark.parametrize(
+    ("feed", "text"),
+    [
+        ({"case-sensitive": "yes"}, "case-sensitive = 'yes': is not a boolean; allowed: true or false"),
+        ({"sink": []}, "sink = []: is not a table"),
+        (
+            {"sink": {"dispatchers": {"matcher": []}}},
+            "sink.dispatchers = {'matcher': []}: is not a list of tables",
+        ),
+        (
+            {"filter": {"rules": "a.b"}},
+            "filter.rules = 'a.b': is not a list of texts; allowed: a list of texts",
+        ),
+        (
+            {"sink": {"file-index-digit": True}},
+            "sink.file-index-digit = True: is not a whole number; allowed: a whole number",
+        ),
+        (
+            {"sink": {"date-separator": "week"}},
+            "sink.date-separator = 'week': is not known; allowed: none, year, month, day",
+        ),
+        (
+            {"active-active-progress-interval": "1x"},
+            "active-active-progress-interval = '1x': is not a duration; "
+            'allowed: a duration such as "30m", "1h30m" or "500ms"',
+        ),
+    ],
+)
+def test_an_invalid_value_names_key_value_and_what_is_allowed(feed, text):
+    assert [str(finding) for finding in check(feed)] == [text]
+
+
+def test_all_errors_are_raised_at_once():
+    with pytest.raises(ConfigError) as caught:
+        load({"bogus": 1, "sink": {"date-separator": "week"}}, "kafka://h:1/t?protocol=xyz&partition-num=0")
+    assert [finding.key for finding in caught.value.findings] == [
+        "bogus",
+        "sink.date-separator",
+        "sink-uri?protocol",
+        "sink-uri?partition-num",
+    ]
+    assert str(caught.value).startswith("the configuration has 4 errors\n")
+
+
+def test_a_file_that_cannot_be_read_is_a_finding(tmp_path):
+    missing, broken, binary = tmp_path / "missing.toml", tmp_path / "broken.toml", tmp_path / "binary.toml"
+    broken.write_text("a = = 1")
+    binary.write_bytes(b"\xff\xfe")
+    for path, text in ((missing, "No such file"), (broken, "is not TOML"), (binary, "is not UTF-8")):
+        (finding,) = check(path)
+        assert finding.severity == "error"
+        assert text in finding.message
+
+
+def test_unknown_compat_is_an_error():
+    with pytest.raises(CompatError, match="'other': allowed are design and ticdc"):
+        load(compat="other")
+
+
+def test_settings_cannot_be_changed():
+    with pytest.raises(AttributeError):
+        load().changefeed.bdr_mode = True
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("30m", "30m0s"),
+        ("1h30m", "1h30m0s"),
+        ("1.5h", "1h30m0s"),
+        ("90s", "1m30s"),
+        ("100ms", "100ms"),
+        ("1.5s", "1.5s"),
+        ("2us", "2µs"),
+        ("2µs", "2µs"),
+        ("-1s", "-1s"),
+        ("+3m", "3m0s"),
+        (".5s", "500ms"),
+        ("1.s", "1s"),
+        ("0", "0s"),
+        ("24h", "24h0m0s"),
+        ("1h15m30.918s", "1h15m30.918s"),
+    ],
+)
+def test_durations_are_those_of_go(text, shown):
+    assert format_duration(parse_duration(text)) == shown
+
+
+@pytest.mark.parametrize("text", ["", "30", "1d", "m", ".s", "1h 30m", "1e3s", "-", "3000000h", "١s"])
+def test_what_go_does_not_take_as_a_duration(text):
+    with pytest.raises(KindError):
+        parse_duration(text)
