@@ -23,12 +23,10 @@ from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
 from tidemark.encode.errors import EncodeError
-from tidemark.encode.numbers import decimal_text, plain_float_text
 from tidemark.encode.protocol import EncodedFile, Message, Messages, joined
 from tidemark.encode.strings import (
     as_bytes,
     as_text,
-    base64_text,
     contiguous,
     json_latin1_text,
     json_string,
@@ -36,8 +34,10 @@ from tidemark.encode.strings import (
     offsets_of,
 )
 from tidemark.encode.values import runs
+from tidemark.wire.floats import go_f
 from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.text import base64_text, decimal_text
 from tidemark.wire.types import Kind
 
 if TYPE_CHECKING:
@@ -211,11 +211,10 @@ class CanalJsonEncoder:
     def _head(
         self, table: TableInfo, op: np.ndarray, commit_ts: np.ndarray, run: pa.Array | None
     ) -> pa.Array:
-        names = _primary_key(table)
-        keys = "null" if names is None else "[" + ",".join(map(json_string, names)) + "]"
+        keys = ",".join(json_string(column.name) for column in table.columns if column.is_primary_key)
         start = (
             f'{{"id":0,"database":{json_string(table.schema)},"table":{json_string(table.table)},'
-            f'"pkNames":{keys},"isDdl":false,"type":"'
+            f'"pkNames":[{keys}],"isDdl":false,"type":"'
         )
         words = pa.array([start + _TYPE_WORDS[number] + '","es":' for number in sorted(_TYPE_WORDS)])
         milliseconds = pa.array(commit_ts >> np.uint64(_TS_LOGICAL_BITS)).cast(pa.string())
@@ -223,6 +222,8 @@ class CanalJsonEncoder:
         return head if run is None else head.take(run)
 
     def _mysql_types(self, columns: list[Column]) -> str:
+        if not columns:
+            return "null"
         pairs = (
             f"{json_string(column.name)}:{json_string(types.mysql_type(column, full=self._full_types))}"
             for column in columns
@@ -260,7 +261,7 @@ def _text(array: pa.Array, column: Column) -> pa.StringArray:
     """The value as it stands between quotes."""
     kind = column.kind
     if kind in (Kind.FLOAT, Kind.DOUBLE):
-        return plain_float_text(array)
+        return go_f(array)
     if kind is Kind.DECIMAL:
         return decimal_text(array)
     if types.holds_bytes(column):
@@ -317,12 +318,3 @@ def _sql_types(arrays: list[pa.Array], columns: list[Column]) -> list[pa.Array |
                 continue
         parts.append(number)
     return [*parts, "}"]
-
-
-def _primary_key(table: TableInfo) -> tuple[str, ...] | None:
-    """Names of the primary key's columns, in its order."""
-    for index in table.indexes:
-        if index.is_primary:
-            return index.columns
-    flagged = tuple(column.name for column in table.columns if column.is_primary_key)
-    return flagged if table.pk_is_handle and flagged else None

@@ -21,12 +21,13 @@ import pyarrow.compute as pc
 from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.numbers import decimal_text, float_text
 from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error, joined
-from tidemark.encode.strings import as_bytes, as_text, base64_text, contiguous, hex_text, offsets_of, replaced
+from tidemark.encode.strings import as_bytes, as_text, contiguous, hex_text, offsets_of, replaced
 from tidemark.encode.values import enum_names, runs, set_names
+from tidemark.wire.floats import go_g
 from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.text import base64_text, decimal_text
 from tidemark.wire.types import Kind
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class CsvEncoder:
         if kind is Kind.SET:
             return set_names(array, column)
         if kind in (Kind.FLOAT, Kind.DOUBLE):
-            return float_text(array), None
+            return go_g(array), None
         if kind is Kind.DECIMAL:
             return decimal_text(array), None
         if types.holds_bytes(column):

@@ -15,8 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _OFFSET = np.dtype(np.int32)
-_BASE64 = np.frombuffer(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/", np.uint8)
-_BASE64_PAD = ord("=")
 _HEX = np.frombuffer(b"".join(b"%02x" % byte for byte in range(256)), np.uint16)
 
 # What Go's encoders write for a character of a JSON string. Backslash first: the other escapes contain it.
@@ -155,24 +153,3 @@ def _latin1_table() -> tuple[np.ndarray, np.ndarray]:
 def hex_text(array: pa.Array) -> pa.StringArray:
     data = np.frombuffer(data_of(array), np.uint8)
     return _with_data(array, np.diff(offsets_of(array)).astype(np.int64) * 2, _HEX[data].view(np.uint8))
-
-
-def base64_text(array: pa.Array) -> pa.StringArray:
-    """Standard alphabet with padding. Values are padded to whole groups of three bytes and translated all at once."""
-    offsets = offsets_of(array).astype(np.int64)
-    lengths = np.diff(offsets)
-    groups = (lengths + 2) // 3
-    starts = np.cumsum(groups) * 3 - groups * 3
-    padded = np.zeros(int(groups.sum()) * 3, np.uint8)
-    data = np.frombuffer(data_of(array), np.uint8)
-    padded[np.arange(len(data)) + np.repeat(starts - (offsets[:-1] - offsets[0]), lengths)] = data
-    first, second, third = padded.reshape(-1, 3).astype(np.uint16).T
-    text = np.empty((len(padded) // 3, 4), np.uint8)
-    text[:, 0] = _BASE64[first >> 2]
-    text[:, 1] = _BASE64[(first & 3) << 4 | second >> 4]
-    text[:, 2] = _BASE64[(second & 15) << 2 | third >> 6]
-    text[:, 3] = _BASE64[third & 63]
-    last = np.cumsum(groups) - 1
-    text[last[(lengths % 3 == 1)], 2] = _BASE64_PAD
-    text[last[lengths % 3 > 0], 3] = _BASE64_PAD
-    return _with_data(array, groups * 4, text.reshape(-1))

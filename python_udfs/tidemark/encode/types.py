@@ -85,7 +85,11 @@ def _moment(name: str, shape: Shape, flen: int, jdbc: int) -> TypeMapping:
 
 _LONG = {"avro": "long", "tidb_type": "BIGINT"}
 
+# Columns of views have no type.
+VIEW_COLUMN = 0
+
 TYPES = {
+    VIEW_COLUMN: TypeMapping("unspecified", Shape.PLAIN, -1, -1, True, Jdbc.VARCHAR, "string", "TEXT"),
     wire.TINYINT: _integer("tinyint", 4, Jdbc.TINYINT, (2**7 - 1, Jdbc.SMALLINT)),
     wire.SMALLINT: _integer("smallint", 6, Jdbc.SMALLINT, (2**15 - 1, Jdbc.INTEGER)),
     wire.MEDIUMINT: _integer("mediumint", 9, Jdbc.INTEGER),

@@ -1,0 +1,227 @@
+"""Print what a sink would send for a log: one JSON object per message, in stream order.
+
+An object has kind (row, ddl or watermark), schema, table, commit_ts and topic (null for storage sinks); the message as key_text and value_text where
+the bytes are UTF-8, else as key and value in base64, and null where there is none; and error where a row cannot be encoded. Tables that
+the changefeed's filter leaves out are not printed. Soft-delete and active-active rules are not applied: rows are shown as they came.
+
+A watermark is printed when a Resolved event moves the smallest resolved ts of all running dispatchers. What cannot be decoded is reported on
+stderr with file and offset, and everything around it is still read.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from tidemark import compat
+from tidemark.cli.progress import Progress
+from tidemark.cli.watermark import Watermark
+from tidemark.config.load import load
+from tidemark.config.settings import Settings
+from tidemark.dispatch.router import Router
+from tidemark.dispatch.table_filter import TableFilter
+from tidemark.encode.ddl import DdlStatement, statements
+from tidemark.encode.protocol import Encoder, Message, encoder_for
+from tidemark.logs import find_logs, open_log
+from tidemark.wire.errors import InvalidField, WireError
+from tidemark.wire.events.batch_dml import BatchDMLEvent
+from tidemark.wire.events.ddl import DDLEvent
+from tidemark.wire.framing import Frame, Skipped, scan
+from tidemark.wire.json_form import json_line
+from tidemark.wire.registry import decode
+from tidemark.wire.rows import RowBatch, decode_batches
+from tidemark.wire.table_info import TableInfo
+from tidemark.wire.tracker import SchemaTracker
+
+SUMMARY = "print the messages that a sink would send"
+_JOINED = 32
+
+
+def add_arguments(parser) -> None:
+    parser.add_argument(
+        "logs", nargs="+", metavar="LOG", help="a file of frames, a folder of such files, or a glob"
+    )
+    parser.add_argument(
+        "--sink-uri",
+        metavar="URI",
+        required=True,
+        help="a URI with a protocol, such as file:///x?protocol=csv",
+    )
+    parser.add_argument("--changefeed", metavar="FILE", help="the changefeed's TOML file (default: no rules)")
+    parser.add_argument(
+        "--compat",
+        choices=compat.NAMES,
+        default="design",
+        help="follow the design documents or TiCDC as shipped",
+    )
+
+
+def run(args) -> int:
+    shown = _Shown(load(args.changefeed, args.sink_uri, args.compat))
+    write = sys.stdout.buffer.write
+    reader = _Reader()
+    bad = 0
+    for file in (file for path in args.logs for file in find_logs(path)):
+        progress = Progress(file.path)
+        with open_log(file.path) as log:
+            for offset, found in reader.steps(log):
+                progress.advance(offset, file.size)
+                if isinstance(found, WireError):
+                    bad += 1
+                    print(f"tidemark encode: {file.path}: offset {offset}: {found}", file=sys.stderr)
+                    continue
+                for message in shown.messages(found):
+                    write(json_line(message))
+        progress.close()
+    sys.stdout.buffer.flush()
+    if bad:
+        print(f"tidemark encode: {bad} pieces could not be decoded", file=sys.stderr)
+    return 0
+
+
+class _Reader:
+    """Row batches, DDL events and watermarks of logs, in order. Consecutive batches of a table version are joined: that is faster."""
+
+    def __init__(self) -> None:
+        self._tracker = SchemaTracker()
+        self._watermark = Watermark()
+        self._waiting: list[tuple[int, BatchDMLEvent]] = []
+        self._source: tuple[bytes, TableInfo] | None = None
+
+    def steps(self, log: BinaryIO) -> Iterator[tuple[int, RowBatch | DDLEvent | int | WireError]]:
+        for piece in scan(log):
+            if isinstance(piece, Skipped):
+                yield piece.offset, piece.error
+            elif not isinstance(piece, Frame):
+                yield piece.offset, InvalidField(f"the last frame is not complete: {piece.length} bytes")
+            else:
+                log.seek(piece.offset)
+                try:
+                    yield from self._step(piece.offset, decode(log.read(piece.length)))
+                except WireError as error:
+                    yield piece.offset, error.at(piece.offset)
+        yield from self._joined()
+
+    def _step(self, offset: int, event) -> Iterator[tuple[int, RowBatch | DDLEvent | int | WireError]]:
+        self._tracker.feed(event)
+        ts = self._watermark.feed(event, self._tracker)
+        if isinstance(event, BatchDMLEvent) and event.transactions:
+            schema = self._tracker.in_force(event.dispatcher_id)
+            if schema is None:
+                raise InvalidField(
+                    f"rows of dispatcher {event.dispatcher_id.hex()}, before whose rows no readable Handshake came"
+                )
+            source = (event.dispatcher_id, schema.table)
+            if source != self._source or len(self._waiting) == _JOINED:
+                yield from self._joined()
+            self._source = source
+            self._waiting.append((offset, event))
+        elif isinstance(event, DDLEvent):
+            yield from self._joined()
+            yield offset, event
+        if ts is not None:
+            yield from self._joined()
+            yield offset, ts
+
+    def _joined(self) -> Iterator[tuple[int, RowBatch | WireError]]:
+        if not self._waiting:
+            return
+        waiting, self._waiting = self._waiting, []
+        batch, errors = decode_batches(waiting, self._source[1])
+        if batch is not None:
+            yield waiting[-1][0], batch
+        yield from errors
+
+
+class _Shown:
+    """Messages as JSON objects."""
+
+    def __init__(self, settings: Settings):
+        self._encoder: Encoder = encoder_for(settings)
+        self._router = _router(settings)
+        changefeed = settings.changefeed
+        self._filter = TableFilter(changefeed.filter_rules, case_sensitive=changefeed.case_sensitive)
+        self._seen_ddl: set[tuple[int, int, str]] = set()
+
+    def messages(self, found: RowBatch | DDLEvent | int) -> Iterator[dict[str, Any]]:
+        if isinstance(found, RowBatch):
+            return self._rows(found)
+        return self._ddl(found) if isinstance(found, DDLEvent) else self._watermark(found)
+
+    def _rows(self, batch: RowBatch) -> Iterator[dict[str, Any]]:
+        table = batch.table
+        if not len(batch.changes) or not self._filter.matches(table.schema, table.table):
+            return
+        topic = self._router.route(table.schema, table.table).topic if self._router else None
+        encoded = self._encoder.encode_rows(batch)
+        commit_ts = batch.changes.commit_ts[encoded.change].tolist()
+        for ts, key, value, error in zip(
+            commit_ts,
+            encoded.key.to_pylist(),
+            encoded.value.to_pylist(),
+            encoded.error.to_pylist(),
+            strict=True,
+        ):
+            shown = _shown("row", table.schema, table.table, ts, topic, Message(key, value))
+            yield shown if error is None else {**shown, "error": error}
+
+    def _ddl(self, event: DDLEvent) -> Iterator[dict[str, Any]]:
+        """Every dispatcher of a table receives the event; the sink sees it once."""
+        identity = (event.finished_ts, event.ddl_type, event.query)
+        if event.not_sync or identity in self._seen_ddl:
+            return
+        self._seen_ddl.add(identity)
+        for ddl in statements(event):
+            message = self._encoder.encode_ddl(ddl) if self._is_sent(ddl) else None
+            if message is not None:
+                topic = (
+                    self._router.ddl_topic(ddl.schema, ddl.table, ddl.old_schema, ddl.old_table)
+                    if self._router
+                    else None
+                )
+                yield _shown("ddl", ddl.schema, ddl.table, ddl.finished_ts, topic, message)
+
+    def _is_sent(self, ddl: DdlStatement) -> bool:
+        if not ddl.table:
+            return self._filter.matches_schema(ddl.schema)
+        names = [(ddl.schema, ddl.table)] + [(ddl.old_schema, ddl.old_table)] * bool(ddl.old_table)
+        return any(self._filter.matches(*name) for name in names)
+
+    def _watermark(self, ts: int) -> Iterator[dict[str, Any]]:
+        message = self._encoder.encode_watermark(ts)
+        if message is not None:
+            topic = self._router.ddl_topic("", "") if self._router else None
+            yield _shown("watermark", "", "", ts, topic, message)
+
+
+def _router(settings: Settings) -> Router | None:
+    if settings.sink_kind not in ("kafka", "pulsar"):
+        return None
+    options = settings.uri.options
+    if options.partition_num is None:
+        # Only topics are shown; the number of partitions may stay unknown.
+        options = dataclasses.replace(options, partition_num=_enough_partitions(settings))
+    return Router(dataclasses.replace(settings, uri=dataclasses.replace(settings.uri, options=options)))
+
+
+def _enough_partitions(settings: Settings) -> int:
+    return 1 + max((rule.number for rule in settings.sink.dispatchers if rule.number is not None), default=0)
+
+
+def _shown(
+    kind: str, schema: str, table: str, ts: int, topic: str | None, message: Message
+) -> dict[str, Any]:
+    head = {"kind": kind, "schema": schema, "table": table, "commit_ts": str(ts), "topic": topic}
+    return head | _bytes("key", message.key) | _bytes("value", message.value)
+
+
+def _bytes(name: str, raw: bytes | None) -> dict[str, str | None]:
+    if raw is None:
+        return {name: None}
+    try:
+        return {f"{name}_text": raw.decode()}
+    except UnicodeDecodeError:
+        return {name: base64.b64encode(raw).decode()}
