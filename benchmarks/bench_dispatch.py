@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 
-from tidemark.config.load import load
+from tidemark.config import load
 from tidemark.dispatch.router import Router
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.framing import Frame, scan

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tidemark import compat
 from tidemark.cli.row_batches import row_batches
-from tidemark.config.load import load
+from tidemark.config import load
 from tidemark.dispatch.router import Router
 from tidemark.dispatch.table_filter import TableFilter
 from tidemark.wire.rows import OP_NAMES, RowBatch

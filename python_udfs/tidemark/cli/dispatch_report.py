@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tidemark import compat
 from tidemark.cli.row_batches import row_batches
-from tidemark.config.load import load
+from tidemark.config import load
 from tidemark.dispatch.report import DEFAULT_MAX_KEYS, Report
 from tidemark.dispatch.report_forms import as_json, as_svg, as_text
 

@@ -50,7 +50,8 @@ class Router:
             for rule in settings.sink.dispatchers
         ]
         self._routes: dict[tuple[str, str], tuple[DispatchRule | None, Route]] = {}
-        self._partitioners: dict[tuple[str, str, int, int], Partitioner] = {}
+        # By table name: the table's version that was seen last, and its partitioner.
+        self._partitioners: dict[tuple[str, str], tuple[TableInfo, Partitioner]] = {}
 
     def route(self, schema: str, table: str) -> Route:
         return self._matched(schema, table)[1]
@@ -99,11 +100,13 @@ class Router:
         return found
 
     def _partitioner(self, table: TableInfo) -> Partitioner:
-        key = (table.schema, table.table, table.table_id, table.version)
-        found = self._partitioners.get(key)
-        if found is None:
-            rule, _ = self._matched(table.schema, table.table)
-            found = self._partitioners[key] = _partitioner(rule, table, self._skip_missing)
+        name = (table.schema, table.table)
+        known, found = self._partitioners.get(name, (None, None))
+        # Batches of one table version usually share the object, so that its fields are rarely compared.
+        if known is not table and known != table:
+            rule, _ = self._matched(*name)
+            found = _partitioner(rule, table, self._skip_missing)
+            self._partitioners[name] = (table, found)
         return found
 
 

@@ -1,0 +1,142 @@
+"""tidemark dispatch and tidemark dispatch-report, as a user calls them."""
+
+import json
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from support import golden, jsonl
+from tidemark.cli import main
+
+LOG = str(golden("streams/orders.bin"))
+URI = "kafka://127.0.0.1:9092/dflt?protocol=canal-json&partition-num=16"
+ROWS = jsonl("streams/orders.rows.jsonl")
+
+
+@pytest.fixture
+def changefeed(tmp_path):
+    def write(text: str, name: str = "changefeed.toml") -> str:
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+@pytest.fixture
+def tidemark(capfd):
+    """Call the command line: exit code, standard output, standard error."""
+
+    def call(*words: str) -> tuple[int, str, str]:
+        code = main(list(words))
+        out, err = capfd.readouterr()
+        return code, out, err
+
+    return call
+
+
+def test_dispatch_prints_one_object_per_row_change_in_stream_order(tidemark, changefeed):
+    file = changefeed(
+        '[sink]\ndispatchers = [{ matcher = ["shop.orders"], partition = "rowid", topic = "{schema}_{table}" }]\n'
+    )
+    code, out, _ = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert code == 0
+    assert [list(line) for line in lines[:1]] == [
+        ["schema", "table", "commit_ts", "op", "rule", "topic", "partition"]
+    ]
+    for name in ("schema", "table", "commit_ts", "op"):
+        assert [line[name] for line in lines] == [row[name] for row in ROWS]
+    assert {(line["table"] == "orders", line["rule"], line["topic"]) for line in lines} == {
+        (True, 0, "shop_orders"),
+        (False, None, "dflt"),
+    }
+    expected = [
+        case["partition"]
+        for case in jsonl("dispatch/cases_orders.jsonl")
+        if case["rule_set"] == "rowid" and case["partition_num"] == 16 and case["table"] == "orders"
+    ]
+    assert [line["partition"] for line in lines if line["table"] == "orders"] == expected
+
+
+def test_dispatch_leaves_out_what_the_filter_leaves_out(tidemark, changefeed):
+    file = changefeed('[filter]\nrules = ["*.*", "!shop.stock"]\n')
+    _, out, _ = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
+    tables = [json.loads(line)["table"] for line in out.splitlines()]
+    assert tables == [row["table"] for row in ROWS if row["table"] != "stock"]
+
+
+def test_dispatch_says_what_is_wrong_with_the_rules(tidemark, changefeed):
+    file = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], partition = "bogus" }]\n')
+    code, out, err = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
+    assert (code, out) == (2, "")
+    assert "bogus" in err
+    assert "allowed" in err
+
+
+def test_dispatch_fails_on_a_missing_column_only_with_compat_ticdc(tidemark, changefeed):
+    file = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], partition = "[nope]" }]\n')
+    code, out, _ = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
+    assert code == 0
+    assert {json.loads(line)["partition"] for line in out.splitlines()} == {0}
+    code, _, err = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI, "--compat", "ticdc")
+    assert code == 2
+    assert "nope" in err
+
+
+def test_dispatch_warns_once_about_an_index_that_is_not_unique(tidemark, changefeed):
+    file = changefeed(
+        '[sink]\ndispatchers = [{ matcher = ["shop.orders"], partition = "index-value", index = "idx_customer" }]\n'
+    )
+    code, _, err = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
+    assert code == 0
+    assert err.count("not unique") == 1
+
+
+def test_dispatch_reads_around_bad_bytes_and_says_so(tidemark, tmp_path):
+    data = golden("streams/orders.bin").read_bytes()
+    (tmp_path / "torn.bin").write_bytes(data[: len(data) // 2])
+    code, out, err = tidemark("dispatch", str(tmp_path / "torn.bin"), "--sink-uri", URI)
+    assert code == 0
+    assert 0 < len(out.splitlines()) < len(ROWS)
+    assert "torn.bin: offset" in err
+
+
+def test_report_compares_candidates_as_text_json_and_plot(tidemark, changefeed, tmp_path):
+    now = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], partition = "rowid" }]\n')
+    other = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], partition = "ts" }]\n', "other.toml")
+    words = ("dispatch-report", LOG, "--changefeed", now, "--candidate", other, "--sink-uri", URI)
+    code, out, _ = tidemark(*words, "--plot", str(tmp_path / "plot.svg"))
+    assert code == 0
+    assert out.splitlines()[1].startswith("in force")
+    assert other in out.splitlines()[2]
+    ET.parse(tmp_path / "plot.svg")
+    _, out, _ = tidemark(*words, "--json")
+    in_force, candidate = json.loads(out)["rule_sets"]
+    assert (in_force["rows"], in_force["moved_keys"], in_force["keys_out_of_order"]) == (len(ROWS), 0, 0)
+    assert candidate["keys_out_of_order"] > 0
+
+
+def test_report_takes_another_partition_count_for_candidates(tidemark, changefeed):
+    file = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], partition = "rowid" }]\n')
+    more = URI.replace("=16", "=32")
+    _, out, _ = tidemark(
+        "dispatch-report",
+        LOG,
+        "--changefeed",
+        file,
+        "--candidate",
+        file,
+        "--sink-uri",
+        URI,
+        "--candidate-sink-uri",
+        more,
+        "--json",
+    )
+    counts = [len(rules["topics"][0]["rows_per_partition"]) for rules in json.loads(out)["rule_sets"]]
+    assert counts == [16, 32]
+
+
+def test_report_needs_at_least_one_key_to_remember(tidemark):
+    with pytest.raises(SystemExit):
+        tidemark("dispatch-report", LOG, "--sink-uri", URI, "--max-keys", "0")
