@@ -88,7 +88,7 @@ class Index:
     is_unique: bool = False
     is_primary: bool = False
     id: int = 0
-    lengths: tuple[int, ...] = ()  # prefix length per column, -1 = whole column
+    lengths: tuple[int, ...] = ()  # prefix length per column (-1: whole column); empty when all are whole
 
 
 @dataclass(frozen=True)
@@ -331,11 +331,12 @@ def _column(item: dict) -> Column:
 
 def _index(item: dict) -> Index:
     columns = _objects(item, "idx_cols")
+    lengths = tuple(_get(column, "length", int, types.UNSPECIFIED) for column in columns)
     return Index(
         name=_name(item, "idx_name"),
         columns=tuple(_name(column, "name") for column in columns),
         is_unique=_get(item, "is_unique", bool, False),
         is_primary=_get(item, "is_primary", bool, False),
         id=_get(item, "id", int, 0),
-        lengths=tuple(_get(column, "length", int, types.UNSPECIFIED) for column in columns),
+        lengths=lengths if set(lengths) - {types.UNSPECIFIED} else (),
     )
