@@ -287,7 +287,9 @@ def test_durations_are_those_of_go(text, shown):
     assert format_duration(parse_duration(text)) == shown
 
 
-@pytest.mark.parametrize("text", ["", "30", "1d", "m", ".s", "1h 30m", "1e3s", "-", "3000000h", "١s"])
+@pytest.mark.parametrize(
+    "text", ["", "30", "1d", "m", ".s", "1h 30m", "1e3s", "-", "3000000h", "9" * 5000 + "s", "١s"]
+)
 def test_what_go_does_not_take_as_a_duration(text):
     with pytest.raises(KindError):
         parse_duration(text)

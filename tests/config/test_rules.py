@@ -166,7 +166,7 @@ def test_partition_number_is_below_the_partition_count():
     assert error_keys(rule(partition="7"), KAFKA) == []
 
 
-@pytest.mark.parametrize("expression", ["-3", "+1", "whatever", "[a,,b]", "[]", "1.5", "rowid x"])
+@pytest.mark.parametrize("expression", ["-3", "+1", "whatever", "[a,,b]", "[]", "1.5", "rowid x", "9" * 5000])
 @pytest.mark.parametrize("compat", ["design", "ticdc"])
 def test_invalid_partition_expression_fails(expression, compat):
     assert error_keys(rule(partition=expression), KAFKA, compat) == ["sink.dispatchers[0].partition"]
@@ -254,7 +254,7 @@ def test_as_many_or_fewer_partitions_than_the_topic_has_work():
     assert check_partition_count(None, 3) == 3
 
 
-@pytest.mark.parametrize("value", ["0", "-1", "x", "1.5"])
+@pytest.mark.parametrize("value", ["0", "-1", "x", "1.5", "9" * 5000])
 def test_partition_num_is_a_positive_number(value):
     assert error_keys(None, f"{KAFKA}&partition-num={value}") == ["sink-uri?partition-num"]
 

@@ -76,10 +76,10 @@ def parse_partition(expression: str, *, pulsar: bool) -> tuple[str, tuple[str, .
         if not all(columns):
             raise ExpressionError("has an empty column name")
         return COLUMNS, columns, None
-    if re.fullmatch(r"[0-9]+", text):
+    if re.fullmatch(r"[0-9]{1,9}", text):
         return NUMBER, (), int(text)
     if pulsar:
         return KEY, (), None
-    if re.fullmatch(r"[+-][0-9]+", text):
+    if re.fullmatch(r"[+-]?[0-9]+", text):
         raise ExpressionError("is not a partition number")
     raise ExpressionError("is not a partition expression")

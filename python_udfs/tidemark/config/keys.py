@@ -110,7 +110,8 @@ def _unread(value: Any) -> Any:
 # What Go's strconv.ParseBool takes.
 _BOOL_TEXT = dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True)
 _BOOL_TEXT |= dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False)
-_INT_TEXT = re.compile(r"[+-]?[0-9]+")
+# 20 digits hold every 64-bit number.
+_INT_TEXT = re.compile(r"[+-]?[0-9]{1,20}")
 _INT64 = (-(1 << 63), (1 << 64) - 1)
 
 
@@ -156,7 +157,9 @@ _DURATION_UNITS = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
-_DURATION_PART = re.compile(r"(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<unit>ns|us|µs|μs|ms|s|m|h)")
+_DURATION_PART = re.compile(
+    r"(?P<whole>[0-9]{0,20})(?:\.(?P<fraction>[0-9]{0,20}))?(?P<unit>ns|us|µs|μs|ms|s|m|h)"
+)
 _DURATION_ALLOWED = 'a duration such as "30m", "1h30m" or "500ms"'
 
 

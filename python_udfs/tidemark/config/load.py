@@ -61,7 +61,7 @@ def resolve(changefeed: Any, sink_uri: str | None, compat: str) -> tuple[Setting
 
 
 def _read_document(source: Any, findings: Findings) -> Mapping[str, Any]:
-    if source is None:
+    if source is None or source == "":
         return {}
     if isinstance(source, Mapping):
         return source

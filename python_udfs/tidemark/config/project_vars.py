@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tidemark import compat
 from tidemark.config.findings import Finding, Findings
 from tidemark.config.load import check
 from tidemark.config.suggest import nearest
 
-COMPAT = ("design", "ticdc")
 ON_BAD_FRAME = ("quarantine", "fail")
 
 
@@ -23,16 +23,11 @@ def check_project_vars(project: Mapping[str, Any], given: Mapping[str, Any]) -> 
     for name in given:
         suggestion = nearest(name, VARS) if name not in VARS and name not in project else ""
         if suggestion:
-            findings.error(
-                name,
-                f"no such var; {suggestion}"
-                if " " in suggestion
-                else f"no such var; did you mean {suggestion}?",
-            )
+            findings.error(name, f"is not a known var{suggestion}")
     for name, check_var in VARS.items():
         if values.get(name) is not None:
             check_var(name, values[name], findings)
-    if values.get("compat", "design") in COMPAT and isinstance(values.get("sink_uri") or "", str):
+    if values.get("compat", "design") in compat.NAMES and isinstance(values.get("sink_uri") or "", str):
         findings.extend(
             check(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")
         )
@@ -90,7 +85,7 @@ VARS = {
     "event_logs": _event_logs,
     "changefeed": _text_or_mapping,
     "sink_uri": _text,
-    "compat": _one_of(*COMPAT),
+    "compat": _one_of(*compat.NAMES),
     "on_bad_frame": _one_of(*ON_BAD_FRAME),
     "as_of_ts": _ts,
     "state_dir": _text,

@@ -15,7 +15,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tidemark.dispatch.go_regexp import GoRegexp, RegexpError, lower
+from tidemark.dispatch.go_regexp import GoRegexp
+from tidemark.dispatch.go_regexp_parser import RegexpError
+from tidemark.dispatch.rune_classes import lower
 from tidemark.errors import TidemarkError
 
 
