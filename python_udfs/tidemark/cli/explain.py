@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import BinaryIO
 
@@ -23,6 +24,7 @@ from tidemark.wire.framing import Frame, Skipped, TornTail, scan
 from tidemark.wire.ids import id_text
 from tidemark.wire.registry import EVENT_TYPES, decode
 from tidemark.wire.table_info import TableInfo
+from tidemark.wire.tracker import SchemaTracker
 
 SUMMARY = "show one frame of a log byte by byte"
 
@@ -118,30 +120,15 @@ def _table_for(log: BinaryIO, data: bytes, offset: int) -> tuple[TableInfo | Non
 
 
 def table_in_force(log: BinaryIO, dispatcher_id: bytes, offset: int) -> TableInfo | None:
-    """The table of a dispatcher just before `offset`: that of its handshake, replaced by each later DDL event of it."""
-    table = None
+    """The table of a dispatcher just before `offset`."""
+    tracker = SchemaTracker()
     for piece in scan(log, end=offset):
-        if not isinstance(piece, Frame) or piece.header.event_type not in (
-            DDLEvent.type_id,
-            HandshakeEvent.type_id,
-        ):
-            continue
-        log.seek(piece.offset)
-        try:
-            event = decode(log.read(piece.length))
-            if event.dispatcher_id == dispatcher_id:
-                table = _table_after(event, table)
-        except WireError:
-            continue
-    return table
-
-
-def _table_after(event: HandshakeEvent | DDLEvent, before: TableInfo | None) -> TableInfo | None:
-    if isinstance(event, DDLEvent):
-        for extra in event.extra_tables():
-            if before is not None and extra.table_id == before.table_id:
-                return extra
-    return event.table() or before
+        if isinstance(piece, Frame) and piece.header.event_type in (DDLEvent.type_id, HandshakeEvent.type_id):
+            log.seek(piece.offset)
+            with suppress(WireError):
+                tracker.feed(decode(log.read(piece.length)))
+    schema = tracker.in_force(dispatcher_id)
+    return schema.table if schema else None
 
 
 def _span_lines(data: bytes, span: Span, base: int, max_lines: int | None) -> Iterator[str]:

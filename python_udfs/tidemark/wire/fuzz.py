@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 DEFAULT_CORPUS = Path(__file__).parents[3] / "tests" / "fuzz" / "corpus"
+DEFAULT_TABLES = DEFAULT_CORPUS.parent / "tables"
 MAX_INPUT = 1 << 16
 
 # Numbers at which lengths, counts and signs go wrong.
@@ -42,6 +43,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tidemark.wire.fuzz", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--corpus", type=Path, default=DEFAULT_CORPUS, help="folder of inputs to start from")
+    parser.add_argument("--tables", type=Path, default=DEFAULT_TABLES, help="folder of handshakes for rows")
     parser.add_argument(
         "--crashes", type=Path, default=Path("fuzz-crashes"), help="folder for inputs that break a rule"
     )
@@ -73,7 +75,11 @@ def _guided(args) -> int:
     atheris = _atheris()
     with atheris.instrument_imports(include=["tidemark.wire"]):
         from tidemark.wire.fuzz_target import check
+    _learn_tables(args.tables)
     args.crashes.mkdir(parents=True, exist_ok=True)
+    # What the search finds interesting is written to the first folder; the checked-in corpus is only read.
+    found = args.crashes / "interesting"
+    found.mkdir(exist_ok=True)
     options = [
         f"-runs={args.runs}",
         f"-max_total_time={int(args.seconds)}",
@@ -81,14 +87,22 @@ def _guided(args) -> int:
         f"-max_len={MAX_INPUT}",
         f"-artifact_prefix={args.crashes}/",
     ]
-    atheris.Setup([sys.argv[0], *options, str(args.corpus)], check)
+    atheris.Setup([sys.argv[0], *options, str(found), str(args.corpus)], check)
     atheris.Fuzz()
     return 0
+
+
+def _learn_tables(folder: Path) -> None:
+    from tidemark.wire.fuzz_target import learn_table
+
+    for path in sorted(folder.glob("*")):
+        learn_table(path.read_bytes())
 
 
 def _mutate(corpus: list[bytes], args) -> int:
     from tidemark.wire.fuzz_target import check, check_frame
 
+    _learn_tables(args.tables)
     rng = random.Random(args.seed)
     pool = list(corpus)
     seen: set[str] = set()

@@ -2,6 +2,7 @@
 
 - The pieces of a log cover it exactly.
 - A frame gives an event or a WireError, nothing else.
+- The rows of a batch whose table is known give a RowBatch or a WireError, nothing else.
 - An event written again gives the bytes it was read from, and its size is right.
 - An explanation covers every byte of the frame once.
 """
@@ -12,13 +13,25 @@ import io
 import re
 
 from tidemark.wire.errors import WireError
+from tidemark.wire.events.batch_dml import BatchDMLEvent
+from tidemark.wire.events.handshake import HandshakeEvent
 from tidemark.wire.explain import explain_frame
 from tidemark.wire.framing import Frame, scan
 from tidemark.wire.header import HEADER_SIZE
 from tidemark.wire.json_form import event_form, json_line
 from tidemark.wire.registry import decode, encode
+from tidemark.wire.rows import decode_batch
+from tidemark.wire.table_info import TableInfo
 
 _DIGITS = re.compile(r"\d+")
+
+# dispatcher id -> table, from handshakes: without them no row chunk could be read
+TABLES: dict[bytes, TableInfo] = {}
+
+
+def learn_table(handshake: bytes) -> None:
+    event = decode(handshake, expect=HandshakeEvent)
+    TABLES[event.dispatcher_id] = event.table()
 
 
 def check(data: bytes) -> None:
@@ -36,7 +49,7 @@ def check(data: bytes) -> None:
 def check_frame(frame: bytes) -> str:
     """The same for one frame; returns a word for what came out, which tells inputs apart."""
     outcome = _decode(frame)
-    explanation = explain_frame(frame)
+    explanation = explain_frame(frame, TABLES.get(frame[48:64]))  # where a batch has its first dispatcher id
     position = 0
     for span in explanation.spans:
         assert span.start == position, "an explanation has neither gaps nor overlaps"
@@ -54,12 +67,14 @@ def _decode(frame: bytes) -> str:
     assert event.size() + HEADER_SIZE == len(frame), "the size of an event is that of its payload"
     try:
         json_line(event_form(event))
+        if isinstance(event, BatchDMLEvent) and event.dispatcher_id in TABLES:
+            decode_batch(event, TABLES[event.dispatcher_id])
     except WireError as error:
         return _answer(frame, error)
     return f"{event.type_id} {event.version}"
 
 
 def _answer(frame: bytes, error: WireError) -> str:
-    if error.reason in ("unknown_event_type", "unsupported_version"):
+    if error.reason in ("truncated_header", "bad_magic", "unknown_event_type", "unsupported_version"):
         return error.reason
     return f"{frame[4:6].hex()} {error.reason} {_DIGITS.sub('#', error.message)[:40]}"
