@@ -34,6 +34,8 @@ from tidemark.dispatch.go_regexp_parser import RegexpError
         ("^(a{2}){2}$", "aaaa", True),
         ("^a{,2}$", "a{,2}", True),
         ("a{", "a{", True),
+        ("^a{02}$", "aa", False),
+        ("^a{0}b{1,}$", "bbb", True),
         ("^(?:ab)+?c$", "ababc", True),
         ("(?i)straSSe", "STRASSE", True),
         ("(?i)k", "\u212a", True),

@@ -32,7 +32,8 @@ MAX_REPEAT = 1000
 MAX_DEPTH = 200
 
 _ESCAPES = {"a": 7, "f": 12, "t": 9, "n": 10, "r": 13, "v": 11}
-_REPEAT = re.compile(r"\{(\d+)(?:(,)(\d*))?\}", re.ASCII)
+# A count does not begin with 0; {007} is a literal.
+_REPEAT = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*|))?\}")
 _GROUP_NAME = re.compile(r"\(\?P?<([^>]*)>")
 _FLAGS = re.compile(r"\(\?([imsU]*)(-[imsU]*)?([:)])")
 
