@@ -15,7 +15,8 @@ from tidemark.cli.row_batches import row_batches
 from tidemark.config import load
 from tidemark.dispatch.keys import key_fingerprints
 from tidemark.dispatch.report import Report
-from tidemark.dispatch.report_forms import as_json, as_svg, as_text
+from tidemark.dispatch.report_forms import as_json, as_text
+from tidemark.dispatch.report_plot import as_svg
 from tidemark.wire import types
 from tidemark.wire.rows import INSERT, Changes, RowBatch
 from tidemark.wire.table_info import Column, Index, TableInfo

@@ -14,7 +14,8 @@ from tidemark import compat
 from tidemark.cli.row_batches import row_batches
 from tidemark.config import load
 from tidemark.dispatch.report import DEFAULT_MAX_KEYS, Report
-from tidemark.dispatch.report_forms import as_json, as_svg, as_text
+from tidemark.dispatch.report_forms import as_json, as_text
+from tidemark.dispatch.report_plot import as_svg
 
 SUMMARY = "compare dispatch rules on a history of row changes"
 

@@ -32,7 +32,7 @@ class Route:
     # Position of the rule in the changefeed file, from 0; None where no rule takes the table.
     rule: int | None
     topic: str
-    # The partition expression as written.
+    # The partition expression as written, with the columns or the index that it takes.
     partition: str
 
 
@@ -93,7 +93,7 @@ class Router:
                 if matcher.matches(schema, table):
                     found = (
                         rule,
-                        Route(rule.index, topic.name(schema, table), rule.partition or rules.DEFAULT),
+                        Route(rule.index, topic.name(schema, table), _described(rule)),
                     )
                     break
             self._routes[schema, table] = found
@@ -108,6 +108,14 @@ class Router:
             found = _partitioner(rule, table, self._skip_missing)
             self._partitioners[name] = (table, found)
         return found
+
+
+def _described(rule: DispatchRule) -> str:
+    if rule.kind == rules.COLUMNS and not rule.partition.strip().startswith("["):
+        return f"{rule.partition} [{', '.join(rule.columns)}]"
+    if rule.index_name:
+        return f"{rule.partition} {rule.index_name}"
+    return rule.partition or rules.DEFAULT
 
 
 def _partition_num(settings: Settings) -> int:
