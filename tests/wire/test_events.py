@@ -218,3 +218,13 @@ def test_lone_surrogate_in_a_ddl_body_becomes_the_replacement_character():
 def test_resolved_is_read_from_a_memoryview():
     view = memoryview(b"xx" + frame_of("resolved_typical"))[2:]
     assert decode(view, expect=ResolvedEvent).seq == 7
+
+
+def test_number_that_does_not_fit_cannot_be_written():
+    with pytest.raises(errors.InvalidField, match="does not fit"):
+        encode(ResolvedEvent(1 << 64, 0, 0, bytes(16)))
+
+
+def test_id_of_another_length_cannot_be_written():
+    with pytest.raises(errors.InvalidField, match="16 bytes"):
+        encode(ReadyEvent(b"short"))

@@ -52,7 +52,7 @@ def test_a_frame_that_cannot_be_decoded_is_printed_in_its_place(capsysbinary, tm
     assert bad["error"]["offset"] == 62
     assert (bad["error"]["expected"], bad["error"]["actual"]) == (2, 5)
     assert bad["header"]["version"] == 5
-    assert "1 pieces could not be decoded" in stderr
+    assert "1 piece could not be decoded" in stderr
 
 
 def test_garbage_between_frames_is_skipped_and_told(capsysbinary, tmp_path):

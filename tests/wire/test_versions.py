@@ -131,7 +131,7 @@ def test_congestion_control_v1_has_neither_ratio_nor_releases():
     assert {changefeed.usage_ratio for changefeed in older.changefeeds} == {0.0}
 
 
-def test_old_reader_refuses_new_events_inside_a_batch(monkeypatch):
+def test_old_reader_refuses_new_events_inside_a_batch():
     batch = sample(1)
     frame = bytearray(encode(batch))
     frame[HEADER_SIZE + 8 + 8 + 7] = 2  # version of the first nested DML event

@@ -38,7 +38,8 @@ def run(args) -> int:
                 progress.advance(line["offset"], file.size)
         progress.close()
         if bad:
-            print(f"tidemark events: {file.path}: {bad} pieces could not be decoded", file=sys.stderr)
+            pieces = "piece" if bad == 1 else "pieces"
+            print(f"tidemark events: {file.path}: {bad} {pieces} could not be decoded", file=sys.stderr)
     sys.stdout.buffer.flush()
     return 0
 

@@ -73,7 +73,7 @@ def _piece_with(log: BinaryIO, offset: int) -> Frame | Skipped | TornTail:
     end = 0
     for piece in scan(log):
         end = piece.offset + piece.length
-        if offset < end:
+        if 0 <= offset < end:
             return piece
     raise NoFrameThere(f"no frame holds the byte at offset {offset}: the log has {end} bytes")
 

@@ -7,9 +7,11 @@ document numbers the first layouts 0, the running system writes most of them as 
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 from tidemark.wire.errors import (
+    InvalidField,
     TrailingBytes,
     TruncatedPayload,
     UnknownEventType,
@@ -35,8 +37,9 @@ from tidemark.wire.events import (
     resolved,
     sync_point,
 )
-from tidemark.wire.events.base import Codec, Event, read_with
+from tidemark.wire.events.base import Codec, Event
 from tidemark.wire.header import HEADER_SIZE, read_header, write_header
+from tidemark.wire.ids import ID_SIZE
 
 
 @dataclass(frozen=True)
@@ -176,7 +179,7 @@ class Reader:
                 expected=payload_length,
                 actual=available,
             )
-        return read_with(codec, data, HEADER_SIZE, len(data), version, self)
+        return codec.read(data, HEADER_SIZE, len(data), version, self)
 
 
 READER = Reader()
@@ -200,5 +203,14 @@ def codec_of(event: Event, version: int) -> Codec:
 def encode(event: Event, version: int | None = None) -> bytes:
     """The frame of an event: in the version it was read with, or in `version`, for a receiver that knows only lower ones."""
     version = event.version if version is None else version
-    payload = codec_of(event, version).write(event)
+    codec = codec_of(event, version)
+    dispatcher_id = getattr(event, "dispatcher_id", None)
+    if dispatcher_id is not None and len(dispatcher_id) != ID_SIZE:
+        raise InvalidField(
+            f"a dispatcher id has {ID_SIZE} bytes", expected=ID_SIZE, actual=len(dispatcher_id)
+        )
+    try:
+        payload = codec.write(event)
+    except struct.error as error:
+        raise InvalidField(f"{event!r:.200} has a number that does not fit its field: {error}") from None
     return write_header(event.type_id, version, len(payload)) + payload

@@ -49,16 +49,17 @@ class Codec:
     parse: Callable[[Cursor, int], Event]
     write: Callable[[Any], bytes]
     size: Callable[[Any], int]
-    read: Callable[..., Event] | None = None
+    read: Callable[..., Event] = None  # type: ignore[assignment]
 
+    def __post_init__(self) -> None:
+        if self.read is None:
+            object.__setattr__(self, "read", self._read_fields)
 
-def read_with(codec: Codec, data, start: int, end: int, version: int, reader) -> Event:
-    if codec.read is not None:
-        return codec.read(data, start, end, version, reader)
-    cursor = Cursor(data, start, end, reader)
-    event = codec.parse(cursor, version)
-    cursor.finish()
-    return event
+    def _read_fields(self, data, start: int, end: int, version: int, reader) -> Event:
+        cursor = Cursor(data, start, end, reader)
+        event = self.parse(cursor, version)
+        cursor.finish()
+        return event
 
 
 def read_table(raw: bytes, position: int) -> TableInfo:
