@@ -49,7 +49,7 @@ class Fixed:
 @dataclass(frozen=True)
 class ByCommitTs:
     def partitions(self, batch: RowBatch, count: int) -> np.ndarray:
-        return (batch.changes.commit_ts % np.uint64(count)).astype(np.int32)
+        return _modulo(batch.changes.commit_ts, count)
 
     def keys(self, batch: RowBatch) -> pa.StringArray:
         return pc.cast(pa.array(batch.changes.commit_ts), pa.string())
@@ -63,7 +63,7 @@ class ByColumns:
     columns: tuple[tuple[int, Column], ...]
 
     def partitions(self, batch: RowBatch, count: int) -> np.ndarray:
-        return (self.hashes(batch) % np.uint32(count)).astype(np.int32)
+        return _modulo(self.hashes(batch), count)
 
     def keys(self, batch: RowBatch) -> pa.StringArray:
         return pc.cast(pa.array(self.hashes(batch)), pa.string())
@@ -134,6 +134,12 @@ def hash_lists(texts: pa.ListArray) -> pa.UInt32Array:
     if filled.any():
         out[filled] = np.bitwise_xor.reduceat(crcs, starts[filled])
     return pa.array(out)
+
+
+def _modulo(numbers: np.ndarray, count: int) -> np.ndarray:
+    # numpy divides by a constant with SIMD instructions, but takes remainders one by one.
+    divisor = numbers.dtype.type(count)
+    return (numbers - numbers // divisor * divisor).astype(np.int32)
 
 
 def _numbers(values: pa.Array) -> np.ndarray:
