@@ -182,9 +182,8 @@ def _offsets(pieces: list, rows: list[int], starts: np.ndarray, total: int) -> n
     base = 0
     for piece, count, start in zip(pieces, rows, starts, strict=False):
         values = np.frombuffer(piece, dtype="<i8")
-        with np.errstate(over="ignore"):
-            np.add(values, base, out=offsets[start : start + count + 1])
-        base = int(offsets[start + count])
+        np.add(values, base, out=offsets[start : start + count + 1])
+        base = offsets[start + count]
     if not (offsets[1:] >= offsets[:-1]).all():
         raise InvalidField("the offsets of the values go backwards", expected="offsets in ascending order")
     return offsets

@@ -1,9 +1,9 @@
 """Record keys of row changes as one Arrow array.
 
-    keys := (length:u32be key)*                              (one per physical row)
+    keys := (length:u32be key)*                              (one per physical row, transaction after transaction)
 
-Lengths have to be followed from one to the next, which a loop does slowly. Keys of one length are simply laid side by side; keys of several lengths
-all start with the prefix of their table, so the places of the prefix are candidates that the chain of lengths then confirms.
+Lengths have to be followed from one to the next, which a loop does slowly. Keys of one length are found by counting; keys of several lengths all
+start with the prefix of their table, so the places of the prefix are candidates that the chain of lengths then confirms.
 """
 
 from __future__ import annotations
@@ -13,72 +13,106 @@ import pyarrow as pa
 
 from tidemark.wire.cursor import U32
 from tidemark.wire.errors import InvalidField
-from tidemark.wire.events.dml import DMLEvent
+from tidemark.wire.transactions import Transactions, big_endian_u32
 
 LENGTH = 4
 # `t` table id `_r`, the beginning of every record key of a table
 PREFIX = 11
 
 
-def row_key_array(transactions: list[DMLEvent], entries: np.ndarray) -> pa.BinaryArray:
-    """The keys at these positions of the concatenated key lists; NULL when the sender gave none."""
-    rows = sum(len(transaction.row_types) for transaction in transactions)
-    count = sum(transaction.key_count for transaction in transactions)
-    if count == 0:
-        return pa.nulls(len(entries), pa.binary())
-    if any(transaction.key_count != len(transaction.row_types) for transaction in transactions):
+def row_key_array(transactions: Transactions, entries: np.ndarray) -> pa.BinaryArray | None:
+    """The keys of these rows; NULL when the sender gave none. None when the bytes are not the keys they promise."""
+    counts = transactions.key_counts
+    if not len(counts) or not counts.any():
+        empty = (transactions.keys_at == transactions.ends).all()
+        return pa.nulls(len(entries), pa.binary()) if empty else None
+    found = _uniform(transactions) or _by_prefix(transactions) or _chained(transactions)
+    if found is None:
+        return None
+    if (counts != transactions.type_counts).any():
         raise InvalidField(
-            "a transaction must list one row key per row, or none", expected=rows, actual=count
+            "a transaction must list one row key per row, or none",
+            expected=int(transactions.type_counts.sum()),
+            actual=int(counts.sum()),
         )
-    data = np.frombuffer(b"".join([transaction.keys for transaction in transactions]), dtype=np.uint8)
-    starts = _uniform_starts(data, count)
-    if starts is None:
-        starts = _prefix_starts(data, count)
-    if starts is None:
-        starts = _chained_starts(data.tobytes(), count)
-    # Lengths and keys take turns: the key of row i is the piece 2 * i + 1.
-    bounds = np.empty(2 * count + 1, dtype=np.int32)
-    bounds[0:-1:2] = starts
-    bounds[1::2] = starts + LENGTH
-    bounds[-1] = len(data)
-    pieces = pa.Array.from_buffers(pa.binary(), 2 * count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
-    return pieces.take(pa.array(2 * entries + 1))
-
-
-def _uniform_starts(data: np.ndarray, count: int) -> np.ndarray | None:
-    stride = LENGTH + int(_lengths_at(data, np.zeros(1, dtype=np.int64))[0])
-    if stride * count != len(data):
-        return None
-    heads = data.reshape(count, stride)[:, :LENGTH]
-    return np.arange(0, len(data), stride) if (heads == heads[0]).all() else None
-
-
-def _prefix_starts(data: np.ndarray, count: int) -> np.ndarray | None:
-    prefix = data[LENGTH : LENGTH + PREFIX]
-    places = (
-        np.flatnonzero(data[LENGTH : len(data) - PREFIX + 1] == prefix[0])
-        if len(prefix) == PREFIX
-        else prefix[:0]
+    starts, lengths = found
+    # Keys and what is between them take turns: the key of row i is the piece 2 * i.
+    bounds = np.empty(2 * len(starts) + 1, dtype=np.int32)
+    bounds[0:-1:2] = starts + LENGTH
+    np.add(bounds[0:-1:2], lengths, out=bounds[1::2], casting="unsafe")
+    bounds[2::2] = np.append(bounds[2:-1:2], len(transactions.data))
+    pieces = pa.Array.from_buffers(
+        pa.binary(), 2 * len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(transactions.data)]
     )
-    for index in range(1, PREFIX):
-        if len(places) < count:
-            return None
-        places = places[data[places + LENGTH + index] == prefix[index]]
-    if len(places) != count:
+    return pieces.take(pa.array(2 * entries))
+
+
+Found = tuple[np.ndarray, np.ndarray | int]
+
+
+def _uniform(transactions: Transactions) -> Found | None:
+    """All keys have the length of the first one."""
+    counts = transactions.key_counts
+    first = int(transactions.keys_at[np.argmax(counts > 0)])
+    if first + LENGTH > len(transactions.data):
         return None
-    ends = places + LENGTH + _lengths_at(data, places)
-    chained = places[0] == 0 and (ends[:-1] == places[1:]).all() and ends[-1] == len(data)
-    return places if chained else None
+    length = int(big_endian_u32(transactions.data, np.array([first]))[0])
+    stride = LENGTH + length
+    if (counts * stride != transactions.ends - transactions.keys_at).any():
+        return None
+    starts = np.repeat(transactions.keys_at - stride * (np.cumsum(counts) - counts), counts)
+    starts += np.arange(0, stride * len(starts), stride)
+    return (starts, length) if (big_endian_u32(transactions.data, starts) == length).all() else None
 
 
-def _chained_starts(data: bytes, count: int) -> np.ndarray:
-    starts, position = np.empty(count, dtype=np.int64), 0
-    for index in range(count):
-        starts[index] = position
-        position += LENGTH + U32.unpack_from(data, position)[0]
-    return starts
+def _by_prefix(transactions: Transactions) -> Found | None:
+    data, counts = transactions.data, transactions.key_counts
+    first = int(transactions.keys_at[np.argmax(counts > 0)]) + LENGTH
+    prefix = data[first : first + PREFIX]
+    if len(prefix) < PREFIX:
+        return None
+    total = int(counts.sum())
+    places = np.flatnonzero(data[: len(data) - PREFIX + 1] == prefix[0])
+    for index in range(1, PREFIX):
+        if len(places) < total:
+            return None
+        places = places[data[places + index] == prefix[index]]
+    starts = places - LENGTH
+    if len(starts) != total or starts[0] < 0:
+        return None
+    lengths = big_endian_u32(data, starts)
+    # Each key starts where the one before it ends, or where its transaction says.
+    expected = np.append(0, (starts + LENGTH + lengths)[:-1])
+    some = counts > 0
+    firsts = (np.cumsum(counts) - counts)[some]
+    expected[firsts] = transactions.keys_at[some]
+    closing = starts[firsts + counts[some] - 1] + LENGTH + lengths[firsts + counts[some] - 1]
+    empty = transactions.keys_at[~some] == transactions.ends[~some]
+    if (starts != expected).any() or (closing != transactions.ends[some]).any() or not empty.all():
+        return None
+    return starts, lengths
 
 
-def _lengths_at(data: np.ndarray, places: np.ndarray) -> np.ndarray:
-    parts = [data[places + index].astype(np.int64) << shift for index, shift in enumerate((24, 16, 8, 0))]
-    return parts[0] | parts[1] | parts[2] | parts[3]
+def _chained(transactions: Transactions) -> Found | None:
+    """One by one: keys of several lengths without a common prefix, or with one that also occurs inside of them."""
+    data = transactions.data.tobytes()
+    starts, lengths = [], []
+    spans = zip(
+        transactions.keys_at.tolist(),
+        transactions.ends.tolist(),
+        transactions.key_counts.tolist(),
+        strict=True,
+    )
+    for position, end, count in spans:
+        if count * LENGTH > end - position:
+            return None
+        for _ in range(count):
+            if end - position < LENGTH:
+                return None
+            (length,) = U32.unpack_from(data, position)
+            starts.append(position)
+            lengths.append(length)
+            position += LENGTH + length
+        if position != end:
+            return None
+    return np.array(starts, dtype=np.int64), np.array(lengths, dtype=np.int64)

@@ -17,10 +17,11 @@ import pyarrow as pa
 from tidemark.errors import TidemarkError
 from tidemark.wire.chunk import decode_chunks
 from tidemark.wire.errors import InvalidField, WireError
-from tidemark.wire.events.batch_dml import BatchDMLEvent, read_batch_dml
-from tidemark.wire.events.dml import DELETE, INSERT, UPDATE, DMLEvent
+from tidemark.wire.events.batch_dml import BatchDMLEvent, write
+from tidemark.wire.events.dml import DELETE, INSERT, UPDATE
 from tidemark.wire.row_keys import row_key_array
 from tidemark.wire.table_info import TableInfo
+from tidemark.wire.transactions import Transactions, explain, read_transactions
 
 OP_NAMES = {DELETE: "delete", INSERT: "insert", UPDATE: "update"}
 NO_ROW = -1
@@ -94,27 +95,27 @@ class RowBatch:
 def decode_batch(batches: Batch | Sequence[Batch], table: TableInfo) -> RowBatch:
     """The rows of one or many BatchDML payloads (or decoded events) of one dispatcher and one table version.
 
-    Many are joined before anything is decoded; 16 to 64 of them at once are much faster than one by one.
+    Many are joined before anything is decoded. A few megabytes at once (10,000 rows or so) are several times faster than batches one by
+    one; much more than that no longer fits into the processor's caches.
     """
     if isinstance(batches, bytes | bytearray | memoryview | BatchDMLEvent):
         batches = [batches]
-    events = [batch if isinstance(batch, BatchDMLEvent) else _read(batch) for batch in batches]
-    chunks = [event.chunk for event in events]
+    payloads = [memoryview(write(batch) if isinstance(batch, BatchDMLEvent) else batch) for batch in batches]
+    transactions, chunks = read_transactions(payloads)
     try:
         columns, rows = decode_chunks(chunks, table)
     except WireError as error:
-        if len(batches) == 1 and not isinstance(batches[0], BatchDMLEvent):
-            error.at(len(batches[0]) - len(chunks[0]))
-        raise
-    transactions = [transaction for event in events for transaction in event.transactions]
-    dispatchers = {transaction.dispatcher_id for transaction in transactions}
+        raise error.at(len(payloads[0]) - len(chunks[0]) if len(payloads) == 1 else 0) from None
+    dispatchers = set(transactions.heads["dispatcher_id"].tolist())
     if len(dispatchers) > 1:
         raise InvalidField(
             "the transactions of a batch belong to several dispatchers",
             expected="one dispatcher",
             actual=sorted(dispatcher.hex() for dispatcher in dispatchers),
         )
-    changes = _changes(transactions, [len(event.transactions) for event in events], rows)
+    changes = _changes(transactions, rows)
+    if changes is None:
+        raise explain(payloads)
     return RowBatch(table, columns, changes, next(iter(dispatchers), b""))
 
 
@@ -138,20 +139,16 @@ def decode_batches(
     return (decode_batch(good, table) if good else None), bad
 
 
-def _read(payload: bytes | memoryview) -> BatchDMLEvent:
-    data = memoryview(payload)
-    return read_batch_dml(data, 0, len(data))
-
-
-def _changes(transactions: list[DMLEvent], batch_sizes: list[int], rows: list[int]) -> Changes:
-    types = np.frombuffer(b"".join([transaction.row_types for transaction in transactions]), dtype=np.uint8)
-    counts = np.array([len(transaction.row_types) for transaction in transactions], dtype=np.int64)
+def _changes(transactions: Transactions, rows: list[int]) -> Changes | None:
+    types, counts = transactions.row_types, transactions.type_counts
     ends = np.cumsum(counts)
-    physical = _physical_rows(transactions, batch_sizes, rows, counts, ends)
+    physical = _physical_rows(transactions, rows, ends)
 
     updates = np.flatnonzero(types == UPDATE)
     first, second = updates[0::2], updates[1::2]
-    if len(first) != len(second) or (second != first + 1).any() or np.isin(second, ends).any():
+    opens_transaction = np.zeros(len(types) + 1, dtype=bool)
+    opens_transaction[ends] = True
+    if len(first) != len(second) or (second != first + 1).any() or opens_transaction[second].any():
         raise InvalidField(
             "an update without its partner: pre- and post-image must follow each other in one transaction",
             expected="two rows per update",
@@ -162,7 +159,7 @@ def _changes(transactions: list[DMLEvent], batch_sizes: list[int], rows: list[in
     entries = np.flatnonzero(kept)
     op = types[entries]
     per_transaction = counts - np.diff(np.searchsorted(second, ends), prepend=0)
-    announced = np.array([transaction.row_count for transaction in transactions], dtype=np.int64)
+    announced = transactions.column("row_count", np.int64)
     if (per_transaction != announced).any():
         bad = int(np.argmax(per_transaction != announced))
         raise InvalidField(
@@ -170,37 +167,35 @@ def _changes(transactions: list[DMLEvent], batch_sizes: list[int], rows: list[in
             expected=int(announced[bad]),
             actual=int(per_transaction[bad]),
         )
+    row_key = row_key_array(transactions, entries)
+    if row_key is None:
+        return None
     where = entries if physical is None else physical[entries]
 
-    def spread(values: list[int], dtype: type) -> np.ndarray:
-        return np.repeat(np.array(values, dtype=dtype), per_transaction)
+    def spread(name: str, dtype: type = np.uint64) -> np.ndarray:
+        return np.repeat(transactions.column(name, dtype), per_transaction)
 
     return Changes(
         op=op,
         pre=np.where(op == INSERT, NO_ROW, where),
         post=np.where(op == DELETE, NO_ROW, where + (op == UPDATE)),
-        start_ts=spread([transaction.start_ts for transaction in transactions], np.uint64),
-        commit_ts=spread([transaction.commit_ts for transaction in transactions], np.uint64),
-        seq=spread([transaction.seq for transaction in transactions], np.uint64),
-        epoch=spread([transaction.epoch for transaction in transactions], np.uint64),
-        physical_table_id=spread([transaction.physical_table_id for transaction in transactions], np.int64),
-        row_key=row_key_array(transactions, entries),
+        start_ts=spread("start_ts"),
+        commit_ts=spread("commit_ts"),
+        seq=spread("seq"),
+        epoch=spread("epoch"),
+        physical_table_id=spread("physical_table_id", np.int64),
+        row_key=row_key,
     )
 
 
-def _physical_rows(
-    transactions: list[DMLEvent],
-    batch_sizes: list[int],
-    rows: list[int],
-    counts: np.ndarray,
-    ends: np.ndarray,
-) -> np.ndarray | None:
+def _physical_rows(transactions: Transactions, rows: list[int], ends: np.ndarray) -> np.ndarray | None:
     """The physical row of every listed row; None where they simply follow each other, as they do unless a sender reorders."""
+    counts = transactions.type_counts
     starts = ends - counts
-    offsets = np.array([transaction.previous_total_offset for transaction in transactions], dtype=np.int64)
     batch_starts = np.cumsum([0, *rows])
-    firsts = np.repeat(batch_starts[:-1], batch_sizes) + offsets
-    limits = np.repeat(batch_starts[1:], batch_sizes)
+    firsts = np.repeat(batch_starts[:-1], transactions.per_batch)
+    firsts += transactions.column("previous_total_offset", np.int64)
+    limits = np.repeat(batch_starts[1:], transactions.per_batch)
     total = int(ends[-1]) if len(ends) else 0
     if total != batch_starts[-1] or (firsts + counts > limits).any():
         raise InvalidField(

@@ -33,24 +33,24 @@ _WORDS_OF = ((np.arange(256) + WORD_DIGITS - 1) // WORD_DIGITS).astype(np.int8)
 
 def decode(cells: Cells, column: Column) -> pa.Array:
     precision, scale = decimal_digits(column)
-    words = cells.data.view("<i4").reshape(-1, CELL // 4)
+    words = cells.data.view("<u4").reshape(-1, CELL // 4)
     if cells.valid is not None:
         words[~cells.valid] = 0
-    grid = _grid(words, precision, scale)
-    negative = words[:, 0].astype(np.uint32) >> 24 != 0
-    steps = _steps(len(grid), scale)
+    grid = _grid(words, precision, scale) if cells.rows else []
+    negative = words[:, 0] >> np.uint32(24) != 0
     kind = arrow_type(column)
     if precision <= INT64_DIGITS:
         value = np.zeros(cells.rows, dtype=np.int64)
-        for word, base in zip(grid, steps, strict=True):
-            value = value * base + word
-        value = np.where(negative, -value, value)
+        for word, base in zip(grid, _steps(len(grid), scale), strict=True):
+            value *= base
+            value += word
+        np.negative(value, out=value, where=negative)
         unscaled = np.empty((cells.rows, 2), dtype=np.int64)
         unscaled[:, 0] = value
-        unscaled[:, 1] = value >> 63
+        np.right_shift(value, 63, out=unscaled[:, 1])
     else:
         limbs = [np.zeros(cells.rows, dtype=np.uint64) for _ in range(kind.bit_width // 32)]
-        for word, base in zip(grid, steps, strict=True):
+        for word, base in zip(grid, _steps(len(grid), scale), strict=True):
             carry = word.astype(np.uint64)
             for index, limb in enumerate(limbs):
                 carry = limb * np.uint64(base) + carry
@@ -62,58 +62,48 @@ def decode(cells: Cells, column: Column) -> pa.Array:
 
 def _grid(words: np.ndarray, precision: int, scale: int) -> list[np.ndarray]:
     """The words of every row, one array per place; the last one holds only the digits that the column's scale has."""
-    heads = words[:, 0].astype(np.uint32)
-    before = _WORDS_OF[heads & 0xFF]
-    after = _WORDS_OF[heads >> 8 & 0xFF]
+    heads = words.view(np.uint8)
+    before, after = _WORDS_OF.take(heads[:, 0]), _WORDS_OF.take(heads[:, 1])
     bad = first_bad(None, before + after > WORDS)
     if bad is not None:
         raise InvalidField(
-            f"row {bad}: a decimal with {heads[bad] & 0xFF} digits before and {heads[bad] >> 8 & 0xFF} after the point",
+            f"row {bad}: a decimal with {heads[bad, 0]} digits before and {heads[bad, 1]} after the point",
             expected=f"{WORDS} words of {WORD_DIGITS} digits",
         )
-    int_words = -(-(precision - scale) // WORD_DIGITS)
-    frac_words = -(-scale // WORD_DIGITS)
-    if not len(words):
-        return [words[:, 1].astype(np.int64)] * (int_words + frac_words)
-    first, last = min(int_words, int(before.min())), max(frac_words, int(after.max()))
-    more_before = int(before.max()) - int_words
-    places = range(-max(int_words, int_words + more_before), last)
-    grid = {place: _words_at(words, before, after, place, first) for place in places}
-    for place, word in grid.items():
-        if not -int_words <= place < frac_words:
-            _check(word == 0, word, precision, scale)
-    kept = [grid[place] for place in range(-int_words, frac_words)]
-    for word in kept:
-        _check((word >= 0) & (word < WORD_BASE), word, precision, scale)
+    int_words, frac_words = -(-(precision - scale) // WORD_DIGITS), -(-scale // WORD_DIGITS)
+    point = before + np.arange(1, len(words) * (CELL // 4), CELL // 4)
+    flat = words.reshape(-1)
+    grid, highest, lowest = [], int(before.max()), int(after.max())
+    for place in range(-max(int_words, highest), max(frac_words, lowest)):
+        if not -highest <= place < lowest:
+            grid.append(np.zeros(len(words), dtype=np.uint32))
+            continue
+        reach = before >= -place if place < 0 else after > place
+        if reach.all():
+            word = flat.take(point + place)
+        else:
+            word = flat.take(np.where(reach, point + place, 0))
+            word[~reach] = 0
+        inside = -int_words <= place < frac_words
+        _check(word, WORD_BASE if inside else 1, precision, scale)
+        if inside:
+            grid.append(word)
     if int_words:
-        top = 10 ** (precision - scale - WORD_DIGITS * (int_words - 1))
-        _check(kept[0] < top, kept[0], precision, scale)
+        _check(grid[0], 10 ** (precision - scale - WORD_DIGITS * (int_words - 1)), precision, scale)
     if scale % WORD_DIGITS:
-        padding = 10 ** (WORD_DIGITS - scale % WORD_DIGITS)
-        digits = kept[-1] // padding
-        _check(digits * padding == kept[-1], kept[-1], precision, scale)
-        kept[-1] = digits
-    return kept
+        padding = np.uint32(10 ** (WORD_DIGITS - scale % WORD_DIGITS))
+        digits = grid[-1] // padding
+        _check(grid[-1] - digits * padding, 1, precision, scale)
+        grid[-1] = digits
+    return grid
 
 
-def _words_at(
-    words: np.ndarray, before: np.ndarray, after: np.ndarray, place: int, common: int
-) -> np.ndarray:
-    """The word `place` words right of the point (-1 = just left of it), zero in rows that do not reach so far."""
-    if place < 0 and -place <= common and (before == before[0]).all():
-        return words[:, 1 + int(before[0]) + place].astype(np.int64)
-    column = before + np.int8(1 + place)
-    there = (after > place) if place >= 0 else (column >= 1)
-    index = np.where(there, column, 0).astype(np.int64)
-    index += np.arange(0, len(words) * (CELL // 4), CELL // 4)
-    return np.where(there, words.reshape(-1)[index], 0).astype(np.int64)
-
-
-def _check(good: np.ndarray, word: np.ndarray, precision: int, scale: int) -> None:
-    if not good.all():
-        bad = int(np.argmin(good))
+def _check(word: np.ndarray, limit: int, precision: int, scale: int) -> None:
+    """Words, or what is left over of them, must be below the limit. (A negative word is a large one here.)"""
+    if word.max() >= limit:
+        bad = int(word.argmax())
         raise InvalidField(
-            f"row {bad}: the word {word[bad]} does not fit into decimal({precision},{scale})",
+            f"row {bad}: {word[bad]} of its digits do not fit into decimal({precision},{scale})",
             expected=f"decimal({precision},{scale})",
             actual=int(word[bad]),
         )
@@ -122,7 +112,7 @@ def _check(good: np.ndarray, word: np.ndarray, precision: int, scale: int) -> No
 def _steps(count: int, scale: int) -> list[int]:
     """What the number is multiplied with before each word of the grid is added."""
     steps = [WORD_BASE] * count
-    if scale % WORD_DIGITS:
+    if steps and scale % WORD_DIGITS:
         steps[-1] = 10 ** (scale % WORD_DIGITS)
     return steps
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from tidemark.wire.columns.cells import Cells, plain_bytes, string_array, validity
@@ -13,7 +14,8 @@ from tidemark.wire.types import arrow_type
 def decode(cells: Cells, column: Column) -> pa.Array:
     kind = arrow_type(column)
     array = string_array(kind, cells, cells.offsets, cells.data)
-    if pa.types.is_string(kind):
+    # Plain ASCII, which most text is, is seen at a glance.
+    if pa.types.is_string(kind) and len(cells.data) and cells.data.view(np.int8).min() < 0:
         check_utf8(array)
     return array
 
