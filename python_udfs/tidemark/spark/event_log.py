@@ -3,7 +3,7 @@
 Name          tidemark_events
 Options       segments     JSON list of [batch_id, upstream_id, file, start, end, log size]: what to read, as planned by tidemark_log_plan
               event_types  comma-separated type numbers; other frames stay in the reader (default: all, and corrupt ranges too)
-              payload      `full` (default) or `header`: ship only the first 16 bytes of each frame
+              payload      `full` (default) or `header`: ship only the first 16 bytes of each frame, more of those of unknown types and versions
 Partitioning  neighbouring segments together, up to 32 MiB each
 Guarantees    Every frame of a segment once, with its place. Bytes that belong to no frame come as a row with `skip_reason` and at most
               QUARANTINE_BYTES of them. Memory is bounded by BATCH_BYTES, or by one frame where a frame is larger.
@@ -23,6 +23,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from tidemark.logs import open_log
 from tidemark.wire.framing import FrameRun, Skipped, TornTail, scan_runs
 from tidemark.wire.header import HEADER_SIZE
+from tidemark.wire.header_columns import is_known
 
 PARTITION_BYTES = 32 * 1024 * 1024
 BATCH_BYTES = 8 * 1024 * 1024
@@ -104,10 +105,15 @@ class EventLogReader(DataSourceReader):
 
     def _frames(self, log, segment: Segment, run: FrameRun) -> Iterator[pa.RecordBatch]:
         offset, length = run.offset, run.length
+        known = is_known(run.event_type, run.version)
         if self.event_types:
             chosen = np.isin(run.event_type, self.event_types)
             offset, length = offset[chosen], length[chosen]
-        shipped = np.minimum(length, HEADER_SIZE) if self.header_only else length
+            known = known[chosen]
+        shipped = length
+        if self.header_only:
+            # What nobody can decode goes to quarantine with its bytes.
+            shipped = np.minimum(length, np.where(known, HEADER_SIZE, QUARANTINE_BYTES))
         for first, last in _bounded_slices(offset, shipped, contiguous=not self.header_only):
             part = slice(first, last)
             frames = _read_frames(log, offset[part], shipped[part])

@@ -25,6 +25,11 @@ for _event_type, _version in HIGHEST_VERSION.items():
     _HIGHEST[_event_type] = _version
 
 
+def is_known(event_type: np.ndarray, version: np.ndarray) -> np.ndarray:
+    """Whether a decoder exists for each (type, version)."""
+    return version.astype(np.int32) <= _HIGHEST[event_type]
+
+
 def header_columns(frames: pa.Array, lengths: pa.Array) -> pa.StructArray:
     """HEADER_FIELDS of each frame.
 

@@ -1,14 +1,12 @@
-{# The model as a select statement. A Python model runs first and leaves its result in a temporary view. #}
+{# The temporary view in which a Python model leaves its result. #}
+{% macro tidemark_python_view() %}
+  {{ return('tidemark_model_' ~ model['alias'] ~ '_' ~ invocation_id | replace('-', '_')) }}
+{% endmacro %}
+
+
+{# The model as a select statement; a Python model has run before. #}
 {% macro tidemark_model_select() %}
-  {%- if model['language'] == 'python' -%}
-    {%- set view = 'tidemark_model_' ~ model['alias'] ~ '_' ~ invocation_id | replace('-', '_') -%}
-    {%- call statement('main', language='python') -%}
-      {{ tidemark_python_model(compiled_code, view) }}
-    {%- endcall -%}
-    {%- set select = 'select * from ' ~ view -%}
-  {%- else -%}
-    {%- set select = compiled_code -%}
-  {%- endif -%}
+  {%- set select = 'select * from ' ~ tidemark_python_view() if model['language'] == 'python' else compiled_code -%}
   {%- if config.get('contract').enforced -%}
     {% do get_assert_columns_equivalent(select) %}
     {%- set select = get_select_subquery(select) -%}
@@ -17,13 +15,13 @@
 {% endmacro %}
 
 
-{% macro tidemark_python_model(compiled_code, view) %}
+{% macro tidemark_python_model(compiled_code) %}
 {{ compiled_code }}
 dbt = dbtObj(spark.table)
 df = model(dbt, spark)
 if not hasattr(df, "createOrReplaceTempView"):
     df = df.to_spark() if hasattr(df, "to_spark") else spark.createDataFrame(df)
-df.createOrReplaceTempView("{{ view }}")
+df.createOrReplaceTempView("{{ tidemark_python_view() }}")
 {% endmacro %}
 
 

@@ -18,6 +18,10 @@
   {{ run_hooks(pre_hooks) }}
 
   {%- set current = none if should_full_refresh() else tidemark_current_version(target_relation) -%}
+  {%- if model['language'] == 'python' -%}
+    {# dbt runs Python only from the materialization itself #}
+    {%- call statement('main', language='python') -%}{{ tidemark_python_model(compiled_code) }}{%- endcall -%}
+  {%- endif -%}
   {%- set select = tidemark_model_select() -%}
   {%- if not partition_by -%}
     {%- set select = "select *, '" ~ adapter.run_id() ~ "' as " ~ run_column ~ ' from (' ~ select ~ ')' -%}

@@ -2,6 +2,10 @@
 {% materialization table, adapter='tidemark', supported_languages=['sql', 'python'] %}
   {%- set target_relation = this.incorporate(type='view') -%}
   {{ run_hooks(pre_hooks) }}
+  {%- if model['language'] == 'python' -%}
+    {# dbt runs Python only from the materialization itself #}
+    {%- call statement('main', language='python') -%}{{ tidemark_python_model(compiled_code) }}{%- endcall -%}
+  {%- endif -%}
   {%- set select = tidemark_model_select() -%}
   {%- set version = tidemark_new_version(target_relation) -%}
   {% do tidemark_run_main(tidemark_create_version_sql(version, select)) %}

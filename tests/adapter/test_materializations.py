@@ -1,0 +1,244 @@
+"""The adapter: tables that are never missing or half written, Python models, sinks, and messages for people."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import uuid
+
+import pytest
+from dbt_support import Dbt
+
+PROFILE = """
+mini:
+  target: embedded
+  outputs:
+    embedded:
+      type: tidemark
+      schema: "{{ env_var('TIDEMARK_SCHEMA') }}"
+      threads: 2
+"""
+
+
+@pytest.fixture
+def mini(spark, monkeypatch, tmp_path):
+    """A dbt project that has only what a test writes into it."""
+    project = tmp_path / "project"
+    (project / "models").mkdir(parents=True)
+    (project / "seeds").mkdir()
+    (project / "dbt_project.yml").write_text("name: mini\nversion: '1.0'\nprofile: mini\nmodel-paths: [models]\n")
+    (project / "profiles").mkdir()
+    (project / "profiles" / "profiles.yml").write_text(PROFILE)
+    monkeypatch.chdir(project)
+    runner = Dbt(spark, monkeypatch, tmp_path, f"test_{uuid.uuid4().hex[:12]}", project)
+
+    def model(name, code, suffix="sql"):
+        (project / "models" / f"{name}.{suffix}").write_text(textwrap.dedent(code))
+
+    runner.model = model
+    runner.project = project
+    yield runner
+    runner.drop()
+
+
+def stored(mini, name):
+    return [row["tableName"] for row in mini.rows("show tables in {schema}_store") if row["tableName"].startswith(name + "__")]
+
+
+def test_a_table_is_replaced_and_its_old_version_is_removed(mini):
+    mini.model("t", "{{ config(materialized='table') }} select 1 as a")
+    mini.ok("run")
+    mini.model("t", "{{ config(materialized='table') }} select 2 as a, 'x' as b")
+    mini.ok("run")
+    assert mini.table("t") == [{"a": 2, "b": "x"}]
+    assert len(stored(mini, "t")) == 1
+
+
+def test_a_table_that_fails_to_build_keeps_its_old_rows(mini):
+    mini.model("t", "{{ config(materialized='table') }} select id from range(3)")
+    mini.ok("run")
+    mini.model("t", "{{ config(materialized='table') }} select id, raise_error('no') as e from range(3)")
+    assert "no" in mini.fails("run")
+    assert [row["id"] for row in mini.table("t")] == [0, 1, 2]
+    mini.model("t", "{{ config(materialized='table') }} select id from range(4)")
+    mini.ok("run")
+    assert len(mini.table("t")) == 4
+    assert len(stored(mini, "t")) == 1
+
+
+def test_models_with_similar_names_keep_their_own_versions(mini):
+    mini.model("t", "{{ config(materialized='table') }} select 1 as a")
+    mini.model("t__x", "{{ config(materialized='table') }} select 2 as a")
+    mini.ok("run")
+    mini.ok("run")
+    assert (mini.table("t"), mini.table("t__x")) == ([{"a": 1}], [{"a": 2}])
+
+
+def test_an_incremental_model_appends_once_per_run(mini):
+    mini.model("t", "{{ config(materialized='incremental') }} select 1 as a, is_in as b from (select {{ is_incremental() }} as is_in)")
+    mini.ok("run")
+    mini.ok("run")
+    assert sorted(row["b"] for row in mini.table("t")) == [False, True]
+    assert [set(row) for row in mini.table("t")] == [{"a", "b"}] * 2, "the hidden run column is not shown"
+
+
+def test_an_incremental_model_replaces_the_partitions_it_writes_again(mini):
+    mini.model("t", "{{ config(materialized='incremental', partition_by='p') }} select {{ var('v') }} as a, {{ var('p') }} as p")
+    for value, partition in ((1, 1), (2, 2), (3, 2)):
+        mini.ok("run", v=value, p=partition)
+    assert mini.table("t", "p") == [{"a": 1, "p": 1}, {"a": 3, "p": 2}]
+
+
+def test_a_failed_incremental_run_leaves_the_table_as_it_was(mini):
+    code = "{{{{ config(materialized='incremental', partition_by='p') }}}} select id, {} as e, 1 as p from range(1000)"
+    mini.model("t", code.format("'good'"))
+    mini.ok("run")
+    mini.model("t", code.format("if(id = 999, raise_error('no'), 'bad')"))
+    assert "no" in mini.fails("run")
+    assert mini.rows("select e, count(*) as n from {schema}.t group by e") == [{"e": "good", "n": 1000}]
+
+
+def test_an_incremental_model_with_other_columns_asks_for_a_full_refresh(mini):
+    mini.model("t", "{{ config(materialized='incremental') }} select 1 as a")
+    mini.ok("run")
+    mini.model("t", "{{ config(materialized='incremental') }} select 1 as b")
+    assert "--full-refresh" in mini.fails("run")
+    mini.ok("run", "--full-refresh")
+    assert mini.table("t") == [{"b": 1}]
+
+
+def test_unique_key_is_refused_with_what_to_do(mini):
+    mini.model("t", "{{ config(materialized='incremental', unique_key='a') }} select 1 as a")
+    assert "partition_by" in mini.fails("run")
+
+
+def test_a_python_model_runs_in_process_and_reads_other_models(mini):
+    mini.model("source", "{{ config(materialized='table') }} select id from range(5)")
+    mini.model(
+        "doubled",
+        """
+        import os
+
+        def model(dbt, session):
+            dbt.config(materialized="table")
+            frame = dbt.ref("source")
+            return frame.selectExpr("id * 2 as twice", f"{os.getpid()} as pid")
+        """,
+        suffix="py",
+    )
+    mini.ok("run")
+    rows = mini.table("doubled")
+    assert [row["twice"] for row in rows] == [0, 2, 4, 6, 8]
+    assert {row["pid"] for row in rows} == {os.getpid()}
+
+
+def test_a_python_model_may_return_pandas_and_be_incremental(mini):
+    mini.model(
+        "frame",
+        """
+        import pandas
+
+        def model(dbt, session):
+            dbt.config(materialized="incremental")
+            return pandas.DataFrame({"a": [1, 2]})
+        """,
+        suffix="py",
+    )
+    mini.ok("run")
+    mini.ok("run")
+    assert [row["a"] for row in mini.table("frame", "a")] == [1, 1, 2, 2]
+
+
+def test_an_error_in_a_python_model_names_model_and_line(mini):
+    mini.model("broken", "def model(dbt, session):\n    return 1 / 0\n", suffix="py")
+    message = mini.fails("run")
+    assert "Python model broken, line " in message
+    assert "ZeroDivisionError" in message
+
+
+def test_a_contract_is_enforced(mini):
+    mini.model("t", "{{ config(materialized='table') }} select 'x' as a")
+    (mini.project / "models" / "t.yml").write_text(
+        "version: 2\nmodels: [{name: t, config: {contract: {enforced: true}}, columns: [{name: a, data_type: int}]}]"
+    )
+    assert "contract" in mini.fails("run")
+
+
+def test_a_seed_keeps_types_quotes_and_nulls(mini):
+    (mini.project / "seeds" / "s.csv").write_text("n,t\n1,it's\n2,\"a\\b\"\n3,\n")
+    mini.ok("seed")
+    mini.ok("seed")
+    assert mini.table("s") == [{"n": 1, "t": "it's"}, {"n": 2, "t": "a\\b"}, {"n": 3, "t": None}]
+
+
+def test_session_time_zone_is_utc_ansi_is_on_and_workers_use_this_interpreter(spark):
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.conf.get("spark.sql.ansi.enabled") == "true"
+    assert spark.range(1).rdd.map(lambda _: sys.executable).collect() == [sys.executable]
+
+
+def test_spark_errors_come_without_a_stack_trace(mini):
+    mini.model("t", "{{ config(materialized='table') }} select no_such_column from range(1)")
+    message = mini.fails("run")
+    assert "no_such_column" in message
+    assert "\tat " not in message
+    assert "Traceback" not in message
+
+
+def test_docs_and_show_work(mini):
+    mini.model("t", "{{ config(materialized='table') }} select 1 as a")
+    mini.ok("run")
+    mini.ok("docs", "generate")
+    mini.ok("show", "--inline", "select * from {{ ref('t') }}")
+
+
+CRASH = """
+import os, sys
+from dbt.cli.main import dbtRunner
+from dbt.adapters.tidemark.impl import TidemarkAdapter
+run_id = TidemarkAdapter.run_id
+from dbt.adapters.tidemark.connections import TidemarkCursor
+execute = TidemarkCursor.execute
+
+def die_before(self, sql, *parameters):
+    if os.environ["DIE_BEFORE"] in sql.lower():
+        os.kill(os.getpid(), 9)
+    return execute(self, sql, *parameters)
+
+TidemarkCursor.execute = die_before
+dbtRunner().invoke(["run", "--project-dir", sys.argv[1], "--vars", "{v: 2}"])
+"""
+
+
+@pytest.mark.parametrize("statement", ["create or replace view", "insert overwrite"])
+def test_a_killed_run_leaves_the_tables_as_they_were(tmp_path, statement):
+    """A process of its own is killed in the middle; the next one sees the old rows, and then finishes the job."""
+    project = tmp_path / "project"
+    (project / "models").mkdir(parents=True)
+    (project / "profiles").mkdir()
+    (project / "dbt_project.yml").write_text("name: mini\nversion: '1.0'\nprofile: mini\nmodel-paths: [models]\n")
+    (project / "profiles" / "profiles.yml").write_text(PROFILE)
+    kind = "table" if statement.startswith("create") else "incremental"
+    partition = ", partition_by='p'" if kind == "incremental" else ""
+    (project / "models" / "t.sql").write_text(
+        "{{ config(materialized='%s'%s) }} select {{ var('v') }} as a, 1 as p" % (kind, partition)
+    )
+    environment = {
+        **os.environ,
+        "TIDEMARK_STATE_DIR": str(tmp_path / "state"),
+        "TIDEMARK_SCHEMA": "crash",
+        "DBT_PROFILES_DIR": str(project / "profiles"),
+    }
+
+    def run(*command, **extra):
+        return subprocess.run(
+            command, cwd=project, env={**environment, **extra}, capture_output=True, text=True, timeout=300
+        )
+
+    dbt = os.path.join(os.path.dirname(sys.executable), "dbt")
+    show = (dbt, "show", "--inline", "select * from {{ ref('t') }}", "--output", "json")
+    assert run(dbt, "run", "--vars", "{v: 1}").returncode == 0
+    assert run(sys.executable, "-c", CRASH, str(project), DIE_BEFORE=statement).returncode == -9
+    assert '"a": 1' in run(*show).stdout
+    assert run(dbt, "run", "--vars", "{v: 2}").returncode == 0
+    assert '"a": 2' in run(*show).stdout
