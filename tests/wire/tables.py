@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from support import golden
 from tidemark.wire import types
 from tidemark.wire.framing import Frame, scan
@@ -31,10 +33,7 @@ def text_column(name: str = "c", mysql_type: int = types.VARCHAR, **more) -> Col
 
 
 def table(*columns: Column) -> TableInfo:
-    numbered = [
-        Column(**{**item.__dict__, "id": position + 1, "offset": position})
-        for position, item in enumerate(columns)
-    ]
+    numbered = [replace(item, id=position + 1, offset=position) for position, item in enumerate(columns)]
     return TableInfo.build("db", "t", 100, 1, columns=numbered)
 
 

@@ -174,7 +174,6 @@ def test_what_a_null_cell_holds_means_nothing():
         (column("c", types.ENUM, elems=("a",)), b"\1"),
         (column("c", types.ENUM, elems=("a",)), struct.pack("<Q", 2)),
         (column("c", types.SET, elems=("a", "b")), struct.pack("<Q", 4)),
-        (column("c", types.BIT, flen=5), b""),
         (column("c", types.BIT, flen=5), b"\x20"),
         (column("c", types.BIT, flen=64), bytes(9)),
         (column("c", types.VECTOR), b""),
@@ -188,6 +187,11 @@ def test_what_a_null_cell_holds_means_nothing():
 def test_cells_that_are_no_value_of_their_type(col, cell):
     with pytest.raises(InvalidField):
         one_cell(col, cell)
+
+
+@pytest.mark.parametrize(("cell", "value"), [(b"", 0), (b"\5", 5), (b"\1\0", 256), (b"\0\0\1", 1)])
+def test_bits_may_come_with_fewer_or_more_leading_zeros(cell, value):
+    assert one_cell(column("c", types.BIT, flen=12), cell) == value
 
 
 def array_of(kind: int, body: bytes) -> bytes:

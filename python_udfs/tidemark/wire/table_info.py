@@ -48,7 +48,7 @@ class Column:
     is_handle_key: bool = False
     comment: str = ""
 
-    @property
+    @cached_property
     def kind(self) -> types.Kind:
         return types.kind_of(self.mysql_type)
 

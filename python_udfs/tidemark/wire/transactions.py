@@ -27,8 +27,8 @@ HEAD = np.dtype(
     + [(name, _DTYPES[kind]) for name, _, kind in dml.FIXED_FIELDS]
 )
 SMALLEST = SIZE_SIZE + HEADER_SIZE + dml.MIN_SIZE
-# Versions of the DML event that have this layout.
-VERSIONS = (0, 1)
+# The highest version of the DML event that has this layout.
+HIGHEST_VERSION = 1
 
 
 @dataclass
@@ -106,7 +106,7 @@ def _gather(data: np.ndarray, starts: np.ndarray, per_batch: list[int]) -> Trans
     good = (
         (heads["magic"] == np.void(MAGIC)).all()
         and (heads["event_type"] == dml.DMLEvent.type_id).all()
-        and np.isin(heads["version"], VERSIONS).all()
+        and (heads["version"] <= HIGHEST_VERSION).all()
         and (heads["length"] + np.uint64(HEADER_SIZE) == heads["size"]).all()
         and (keys_at <= ends).all()
         and (heads["row_count"] >= 0).all()

@@ -93,10 +93,10 @@ class _Bits:
     def decode(self, cells: Cells, column: Column) -> pa.Array:
         width = bit_width(column)
         lengths = cells.lengths()
-        bad = first_bad(cells.valid, (lengths > VALUE_SIZE) | (lengths == 0))
+        bad = first_bad(cells.valid, lengths > VALUE_SIZE)
         if bad is not None:
             raise InvalidField(
-                f"row {bad}: {lengths[bad]} bytes", expected=f"1 to {VALUE_SIZE}", actual=int(lengths[bad])
+                f"row {bad}: {lengths[bad]} bytes", expected=VALUE_SIZE, actual=int(lengths[bad])
             )
         ends = cells.offsets[1:]
         if cells.valid is not None:
