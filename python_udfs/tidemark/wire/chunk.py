@@ -13,6 +13,7 @@ any value is looked at, since one numpy call for 30,000 cells costs little more 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,23 +57,38 @@ def decode_chunks(chunks: list[memoryview], table: TableInfo) -> tuple[pa.Record
 
 def encode_chunk(columns: pa.RecordBatch, table: TableInfo) -> bytes:
     """The chunk that holds these rows. The fields must be those of `table.arrow_schema`."""
+    return encode_chunks(columns, table, [0, columns.num_rows])[0]
+
+
+def encode_chunks(columns: pa.RecordBatch, table: TableInfo, bounds: list[int]) -> list[bytes]:
+    """One chunk for the rows between each two neighbouring bounds. The cells of all are made at once, as in `decode_chunks`."""
     if columns.schema.names != table.arrow_schema.names or columns.schema.types != table.arrow_schema.types:
         raise InvalidField(
             f"rows of {table.schema}.{table.table} must have the columns of the table",
             expected=table.arrow_schema.to_string(),
             actual=columns.schema.to_string(),
         )
-    out = []
+    chunks: list[list] = [[] for _ in bounds[1:]]
     for column, array in zip(table.columns, columns.columns, strict=True):
-        cells = encode_cells(array, column)
-        nulls = 0 if cells.valid is None else int(cells.rows - np.count_nonzero(cells.valid))
-        out.append(COLUMN_HEAD.pack(cells.rows, nulls))
-        if nulls:
-            out.append(np.packbits(cells.valid, bitorder="little").tobytes())
-        if cells.offsets is not None:
-            out.append(cells.offsets.astype("<i8").tobytes())
-        out.append(cells.data.tobytes())
-    return b"".join(out)
+        cells, width = encode_cells(array, column), FIXED_WIDTH.get(column.kind, 0)
+        for chunk, start, end in zip(chunks, bounds, bounds[1:], strict=False):
+            chunk += _column_parts(cells, width, start, end)
+    return [b"".join(chunk) for chunk in chunks]
+
+
+def _column_parts(cells: Cells, width: int, start: int, end: int) -> Iterator[bytes | memoryview]:
+    """The bytes of one column of a chunk that holds the rows [start, end)."""
+    valid = None if cells.valid is None else cells.valid[start:end]
+    nulls = 0 if valid is None else end - start - int(np.count_nonzero(valid))
+    yield COLUMN_HEAD.pack(end - start, nulls)
+    if nulls:
+        yield np.packbits(valid, bitorder="little").data
+    if width:
+        yield cells.data[start * width : end * width].data
+    else:
+        offsets = cells.offsets[start : end + 1]
+        yield (offsets - offsets[0]).astype("<i8", copy=False).data
+        yield cells.data[offsets[0] : offsets[-1]].data
 
 
 def _split(chunk: memoryview, columns: tuple[Column, ...], widths: list[int], parts: list[_Parts]) -> int:
