@@ -23,7 +23,8 @@ from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
 from tidemark.encode.errors import EncodeError
-from tidemark.encode.protocol import EncodedFile, Message, Messages, joined
+from tidemark.encode.parts import Coded, Part, joined, runs, split_decimal, split_float
+from tidemark.encode.protocol import EncodedFile, Message, Messages
 from tidemark.encode.strings import (
     as_bytes,
     as_text,
@@ -33,9 +34,9 @@ from tidemark.encode.strings import (
     json_text,
     offsets_of,
 )
-from tidemark.encode.values import runs
+from tidemark.encode.values import small_integers
 from tidemark.wire.floats import go_f
-from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
+from tidemark.wire.rows import DELETE, UPDATE, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
 from tidemark.wire.text import base64_text, decimal_text
 from tidemark.wire.types import Kind
@@ -43,7 +44,9 @@ from tidemark.wire.types import Kind
 if TYPE_CHECKING:
     from tidemark.config import Settings
 
-_TYPE_WORDS = {DELETE: "DELETE", INSERT: "INSERT", UPDATE: "UPDATE"}
+# By the number of the operation.
+_TYPE_WORDS = ("DELETE", "INSERT", "UPDATE")
+_NULL = "null"
 _WATERMARK = "TIDB_WATERMARK"
 # The low bits of a ts count within a millisecond.
 _TS_LOGICAL_BITS = 18
@@ -151,15 +154,13 @@ class CanalJsonEncoder:
             value = pc.replace_with_mask(value, pa.array(large), as_bytes(small))
             lengths = np.diff(offsets_of(value)) + _RECORD_OVERHEAD
             large = lengths > self._max_message_bytes
-        texts = joined(
-            [
-                "a message of ",
-                pa.array(lengths).cast(pa.string()),
-                f" bytes; max-message-bytes is {self._max_message_bytes}",
-            ]
-        )
+        parts = [
+            "a message of ",
+            pa.array(lengths).cast(pa.string()),
+            f" bytes; max-message-bytes is {self._max_message_bytes}",
+        ]
         mask = pa.array(large)
-        error = pc.if_else(mask, texts, pa.scalar(None, pa.string()))
+        error = pc.if_else(mask, joined(parts, _NULL), pa.scalar(None, pa.string()))
         return pc.if_else(mask, pa.scalar(None, pa.binary()), value), error
 
     def _some(
@@ -185,70 +186,54 @@ class CanalJsonEncoder:
         ]
         columns = [table.columns[position] for position in positions]
         chosen = _rows(batch.columns.select(positions), rows)
-        texts = [_text(array, column) for array, column in zip(chosen.columns, columns, strict=True)]
 
         updates = op == UPDATE
-        old: list[pa.Array | str] = ["null"]
+        old: Part = _NULL
         if updates.any():
             before = _rows(batch.columns.select(positions), changes.pre[which][updates])
-            old_texts = [_text(array, column) for array, column in zip(before.columns, columns, strict=True)]
-            new_texts = [text.filter(pa.array(updates)) for text in texts] if self._only_updated else None
-            old = [_scattered(_old(old_texts, new_texts, columns), updates)]
+            after = chosen.filter(pa.array(updates)) if self._only_updated else None
+            old = _scattered(_old(before, after, columns), updates)
 
         first, run = runs(op, commit_ts)
-        parts: list[pa.Array | str] = [self._head(table, op[first], commit_ts[first], run)]
+        parts: list[Part] = [Coded(run, self._heads(table, op[first], commit_ts[first]))]
         parts += _sql_types(chosen.columns, columns)
         parts += [
             f',"mysqlType":{self._mysql_types(columns)},"old":',
-            *old,
+            old,
             ',"data":[',
-            *_object(texts, columns),
+            *_object(chosen, columns),
             "]",
         ]
-        parts += self._tail(changes.row_key, which, commit_ts[first], run, is_large, terminator)
-        return joined(parts, null="null")
+        if self._extension:
+            ts = Coded(run, pa.array(commit_ts[first]).cast(pa.string()))
+            parts += [',"_tidb":{"commitTs":', ts, ',"onlyHandleKey":true' if is_large else ""]
+            if self._row_key:
+                keys = changes.row_key if everything else changes.row_key.take(pa.array(which))
+                parts += [',"rowkey":"', base64_text(keys), '"']
+            parts.append("}")
+        return joined([*parts, "}" + terminator], _NULL)
 
-    def _head(
-        self, table: TableInfo, op: np.ndarray, commit_ts: np.ndarray, run: pa.Array | None
-    ) -> pa.Array:
+    def _heads(self, table: TableInfo, op: np.ndarray, commit_ts: np.ndarray) -> pa.StringArray:
+        """Everything in front of the types, for runs of rows that share it."""
         keys = ",".join(json_string(column.name) for column in table.columns if column.is_primary_key)
         start = (
             f'{{"id":0,"database":{json_string(table.schema)},"table":{json_string(table.table)},'
             f'"pkNames":[{keys}],"isDdl":false,"type":"'
         )
-        words = pa.array([start + _TYPE_WORDS[number] + '","es":' for number in sorted(_TYPE_WORDS)])
         milliseconds = pa.array(commit_ts >> np.uint64(_TS_LOGICAL_BITS)).cast(pa.string())
-        head = joined([words.take(pa.array(op)), milliseconds, f',"ts":{self._clock()},"sql":"","sqlType":'])
-        return head if run is None else head.take(run)
+        words = Coded(op, pa.array(_TYPE_WORDS))
+        return joined(
+            [start, words, '","es":', milliseconds, f',"ts":{self._clock()},"sql":"","sqlType":'], _NULL
+        )
 
     def _mysql_types(self, columns: list[Column]) -> str:
         if not columns:
-            return "null"
+            return _NULL
         pairs = (
             f"{json_string(column.name)}:{json_string(types.mysql_type(column, full=self._full_types))}"
             for column in columns
         )
         return "{" + ",".join(pairs) + "}"
-
-    def _tail(
-        self,
-        row_keys: pa.Array,
-        which: np.ndarray,
-        commit_ts: np.ndarray,
-        run: pa.Array | None,
-        is_large: bool,
-        terminator: str,
-    ) -> list[pa.Array | str]:
-        if not self._extension:
-            return ["}" + terminator]
-        ts = pa.array(commit_ts).cast(pa.string())
-        parts: list[pa.Array | str] = [',"_tidb":{"commitTs":', ts if run is None else ts.take(run)]
-        if is_large:
-            parts.append(',"onlyHandleKey":true')
-        if self._row_key:
-            keys = row_keys if len(which) == len(row_keys) else row_keys.take(pa.array(which))
-            parts += [',"rowkey":"', base64_text(keys), '"']
-        return [*parts, "}}" + terminator]
 
 
 def _rows(columns: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
@@ -270,43 +255,54 @@ def _text(array: pa.Array, column: Column) -> pa.StringArray:
     return json_text(text) if kind in (Kind.STRING, Kind.JSON) else text
 
 
-def _value(text: pa.StringArray) -> list[pa.Array | str]:
+def _value(array: pa.Array, column: Column) -> list[Part]:
+    split: list[Part] | None = None
+    if column.kind is Kind.DECIMAL:
+        split = split_decimal(array)
+    elif column.kind is Kind.DOUBLE:
+        split = split_float(array)
+    elif (few := small_integers(array, column)) is not None:
+        split = [Coded(*few)]
+    return ['"', *split, '"'] if split is not None else _quoted(_text(array, column))
+
+
+def _quoted(text: pa.StringArray) -> list[Part]:
     # NULL has no quotes: they must be NULL with the value.
     return [pc.binary_join_element_wise('"', text, '"', "")] if text.null_count else ['"', text, '"']
 
 
-def _object(texts: list[pa.Array], columns: list[Column]) -> list[pa.Array | str]:
-    parts: list[pa.Array | str] = ["{"]
-    for position, (text, column) in enumerate(zip(texts, columns, strict=True)):
-        parts += [("," if position else "") + json_string(column.name) + ":", *_value(text)]
+def _object(rows: pa.RecordBatch, columns: list[Column]) -> list[Part]:
+    parts: list[Part] = ["{"]
+    for position, (array, column) in enumerate(zip(rows.columns, columns, strict=True)):
+        parts += [("," if position else "") + json_string(column.name) + ":", *_value(array, column)]
     return [*parts, "}"]
 
 
-def _old(
-    old_texts: list[pa.Array], new_texts: list[pa.Array] | None, columns: list[Column]
-) -> pa.StringArray:
-    """`[{…}]` of the old rows; with new rows, only the columns that differ from them."""
-    if new_texts is None:
-        return joined(["[", *_object(old_texts, columns), "]"], null="null")
+def _old(before: pa.RecordBatch, after: pa.RecordBatch | None, columns: list[Column]) -> pa.StringArray:
+    """`[{…}]` of the rows before; given the rows after, only the columns that differ."""
+    if after is None:
+        return joined(["[", *_object(before, columns), "]"], _NULL)
     pairs = []
-    for old, new, column in zip(old_texts, new_texts, columns, strict=True):
+    for old_array, new_array, column in zip(before.columns, after.columns, columns, strict=True):
+        old, new = _text(old_array, column), _text(new_array, column)
         same = pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
-        pair = joined([json_string(column.name) + ":", *_value(old)], null="null")
-        pairs.append(pc.if_else(same, pa.scalar(None, pa.string()), pair))
-    return joined(["[{", joined(pairs, separator=","), "}]"])
+        pair = joined(["," + json_string(column.name) + ":", *_quoted(old)], _NULL)
+        pairs.append(pc.if_else(same, "", pair))
+    changed = pc.binary_replace_slice(joined(pairs, ""), start=0, stop=1, replacement="")
+    return joined(["[{", changed, "}]"], _NULL)
 
 
 def _scattered(values: pa.StringArray, where: np.ndarray) -> pa.StringArray:
     """`values` in the rows that `where` marks, in order; the word null in all others."""
     index = np.zeros(len(where), np.int32)
     index[where] = np.arange(1, len(values) + 1)
-    return pa.concat_arrays([pa.array(["null"]), values]).take(pa.array(index))
+    return pa.concat_arrays([pa.array([_NULL]), values]).take(pa.array(index))
 
 
-def _sql_types(arrays: list[pa.Array], columns: list[Column]) -> list[pa.Array | str]:
+def _sql_types(arrays: list[pa.Array], columns: list[Column]) -> list[Part]:
     if not columns:
-        return ["null"]
-    parts: list[pa.Array | str] = ["{"]
+        return [_NULL]
+    parts: list[Part] = ["{"]
     for position, (array, column) in enumerate(zip(arrays, columns, strict=True)):
         parts.append(("," if position else "") + json_string(column.name) + ":")
         number = str(types.sql_type(column))

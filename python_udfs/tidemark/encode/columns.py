@@ -1,14 +1,15 @@
 """Which columns of a table are sent.
 
 Virtual generated columns have no value in a stream and are never sent. `column-selectors` of the changefeed may leave out more: the first
-selector whose matcher takes the table decides; its column rules are patterns (`*`, `?`, `[…]`, `!` in front excludes), the last rule that
-matches a column decides, and a column that no rule matches is left out.
+selector whose matcher takes the table decides. Its column rules are patterns of the table filter without the part for the schema (`a*`,
+`!secret`), never mind the case; the last rule that matches a column decides, and a column that no rule matches is left out.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidemark.dispatch.table_filter import TableFilter
 from tidemark.encode.errors import EncodeError
 from tidemark.wire.table_info import TableInfo
 
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 
 class ColumnChoice:
     def __init__(self, settings: Settings):
+        case_sensitive = settings.changefeed.case_sensitive
+        self._selectors = [
+            (TableFilter(selector.matcher, case_sensitive=case_sensitive), _column_filter(selector.columns))
+            for selector in settings.sink.column_selectors
+        ]
         self._chosen: dict[int, tuple[TableInfo, list[int]]] = {}
 
     def of(self, table: TableInfo) -> list[int]:
@@ -31,6 +37,25 @@ class ColumnChoice:
         chosen = [
             position for position, column in enumerate(table.columns) if not column.is_virtual_generated
         ]
+        for matcher, columns in self._selectors:
+            if matcher.matches(table.schema, table.table):
+                chosen = [
+                    position for position in chosen if columns.matches("", table.columns[position].name)
+                ]
+                break
         if not chosen:
-            raise EncodeError(f"table {table.schema}.{table.table}: no column is left to send")
+            raise EncodeError(
+                f"table {table.schema}.{table.table}: no column is left to send; check column-selectors"
+            )
         return chosen
+
+
+def _column_filter(rules: tuple[str, ...]) -> TableFilter:
+    lines = []
+    for rule in rules:
+        text = rule.strip()
+        if text.startswith("@"):
+            raise EncodeError(f"column-selectors: {rule!r} names a file; write the column rules themselves")
+        negated, pattern = text.startswith("!"), text.removeprefix("!")
+        lines.append(text if not text or text.startswith("#") else f"{'!' if negated else ''}*.{pattern}")
+    return TableFilter(lines, case_sensitive=False)

@@ -11,7 +11,7 @@ backslash and each byte of a delimiter are escaped with a backslash. Numbers and
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error, joined
+from tidemark.encode.parts import Coded, Part, joined, runs, split_decimal, split_float
+from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error
 from tidemark.encode.strings import as_bytes, as_text, contiguous, hex_text, offsets_of, replaced
-from tidemark.encode.values import enum_names, runs, set_names
+from tidemark.encode.values import enum_index, set_names, small_integers
 from tidemark.wire.floats import go_g
 from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
@@ -33,7 +34,10 @@ from tidemark.wire.types import Kind
 if TYPE_CHECKING:
     from tidemark.config import Settings
 
-_OP_LETTERS = {DELETE: "D", INSERT: "I", UPDATE: "U"}
+# By the number of the operation.
+_OP_LETTERS = ("D", "I", "U")
+# What numbers are printed with.
+_NUMERALS = frozenset("0123456789.-")
 _HEADER = ("ticdc-meta$operation", "ticdc-meta$table", "ticdc-meta$schema")
 _HEADER_COMMIT_TS = "ticdc-meta$commit-ts"
 _HEADER_IS_UPDATE = "ticdc-meta$is-update"
@@ -54,6 +58,7 @@ class CsvEncoder:
         self._bytes_as_text = _BYTES_AS_TEXT[csv.binary_encoding_method]
         # A delimiter is escaped byte by byte; each byte is written as the character of that number, as TiCDC does.
         delimiter = "".join(f"\\{chr(byte)}" for byte in csv.delimiter.encode())
+        self._may_occur_in_numbers = not _NUMERALS.isdisjoint(csv.quote or csv.delimiter)
         self._escapes = [("\\", "\\\\"), ("\r", "\\r"), ("\n", "\\n"), (csv.delimiter, delimiter)]
 
     def encode_rows(self, batch: RowBatch) -> Messages:
@@ -107,16 +112,14 @@ class CsvEncoder:
         chosen = batch.columns.select(positions)
         if not np.array_equal(rows, np.arange(batch.columns.num_rows)):
             chosen = chosen.take(pa.array(rows))
-        parts: list[pa.Array | str] = [self._prefix(batch.table, letters, commit_ts, is_update)]
+        parts: list[Part] = [self._prefix(batch.table, letters, commit_ts, is_update)]
         errors = []
         for position, array in zip(positions, chosen.columns, strict=True):
-            column = batch.table.columns[position]
-            text, error = self._text(array, column)
+            field, error = self._field(array, batch.table.columns[position])
             errors += [] if error is None else [error]
-            parts.append(self._delimiter)
-            parts += self._field(text, column)
+            parts += [self._delimiter, *field]
         parts.append(self._terminator)
-        lines = as_bytes(joined(parts, null=self._null))
+        lines = as_bytes(joined(parts, self._null))
         error = first_error(errors)
         if ends is None:
             return lines, error
@@ -133,52 +136,52 @@ class CsvEncoder:
 
     def _prefix(
         self, table: TableInfo, ops: np.ndarray, commit_ts: np.ndarray, is_update: np.ndarray
-    ) -> pa.Array:
+    ) -> Coded:
         """Everything in front of the columns, made once per run of rows that share it."""
-        names = self._delimiter + self._scalar(table.table) + self._delimiter + self._scalar(table.schema)
-        heads = pa.array([self._scalar(_OP_LETTERS[op]) + names for op in sorted(_OP_LETTERS)])
+        letters, name, schema = (self._words(words) for words in (_OP_LETTERS, [table.table], [table.schema]))
+        names = self._delimiter + name[0].as_py() + self._delimiter + schema[0].as_py()
         first, run = runs(ops, commit_ts, is_update) if self._commit_ts else runs(ops, is_update)
-        parts: list[pa.Array | str] = [heads.take(pa.array(ops[first]))]
+        parts: list[Part] = [Coded(ops[first], letters), names]
         if self._commit_ts:
             parts += [self._delimiter, pa.array(commit_ts[first]).cast(pa.string())]
         if self._old_value:
-            parts += [
-                self._delimiter,
-                pa.array(["false", "true"]).take(pa.array(is_update[first].astype(np.int8))),
-            ]
-        prefix = joined(parts)
-        return prefix if run is None else prefix.take(run)
+            parts += [self._delimiter, Coded(is_update[first].view(np.int8), pa.array(["false", "true"]))]
+        return Coded(run, joined(parts, self._null))
 
-    def _scalar(self, text: str) -> str:
-        return "".join(
-            part if isinstance(part, str) else part[0].as_py() for part in self._string(pa.array([text]))
-        )
-
-    def _text(self, array: pa.Array, column: Column) -> tuple[pa.StringArray, pa.StringArray | None]:
-        """(the value without quotes, why a row has none)"""
+    def _field(self, array: pa.Array, column: Column) -> tuple[list[Part], pa.StringArray | None]:
+        """(the parts of a field, why a row has none)"""
         kind = column.kind
         if kind is Kind.ENUM:
-            return enum_names(array, column)
+            index, error = enum_index(array, column)
+            words = pa.concat_arrays([self._words(column.elems), pa.array([self._null])])
+            return [Coded(index, words)], error
         if kind is Kind.SET:
-            return set_names(array, column)
-        if kind in (Kind.FLOAT, Kind.DOUBLE):
-            return go_g(array), None
+            names, error = set_names(array, column)
+            return self._quoted(names), error
         if kind is Kind.DECIMAL:
-            return decimal_text(array), None
+            split = split_decimal(array)
+            if split is not None and not self._may_occur_in_numbers:
+                return [self._quote, *split, self._quote], None
+            return self._quoted(decimal_text(array)), None
+        if kind in (Kind.FLOAT, Kind.DOUBLE):
+            return split_float(array) or [go_g(array)], None
+        if kind in (Kind.INTEGER, Kind.BIT):
+            few = small_integers(array, column)
+            return [as_text(array) if few is None else Coded(*few)], None
         if types.holds_bytes(column):
-            return self._bytes_as_text(array), None
-        return as_text(array), None
+            return self._quoted(self._bytes_as_text(array)), None
+        return self._quoted(as_text(array)), None
 
-    def _field(self, text: pa.StringArray, column: Column) -> list[pa.Array | str]:
-        if not types.mapping(column).csv_quoted:
-            return [text]
-        parts = self._string(text)
-        # NULL has no quotes: they must be NULL with the value.
-        if text.null_count and len(parts) > 1:
-            return [pc.binary_join_element_wise(parts[0], parts[1], parts[2], "")]
-        return parts
-
-    def _string(self, text: pa.StringArray) -> list[pa.Array | str]:
+    def _quoted(self, text: pa.StringArray) -> list[Part]:
         if not self._quote:
             return [replaced(text, self._escapes)]
-        return [self._quote, replaced(text, [(self._quote, self._quote * 2)]), self._quote]
+        text = replaced(text, [(self._quote, self._quote * 2)])
+        # NULL has no quotes: they must be NULL with the value.
+        return (
+            [pc.binary_join_element_wise(self._quote, text, self._quote, "")]
+            if text.null_count
+            else [self._quote, text, self._quote]
+        )
+
+    def _words(self, words: Iterable[str]) -> pa.StringArray:
+        return joined([*self._quoted(pa.array(list(words), pa.string()))], self._null)

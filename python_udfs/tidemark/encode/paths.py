@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TS_LOGICAL_BITS = 18
 
 _FILE_NAME = re.compile(
-    r"CDC(?:_(?P<dispatcher>[^/]+)_)?(?P<index>\d{%d,})(?P<extension>\.[^/.]+)" % MIN_INDEX_DIGITS, re.ASCII
+    rf"CDC(?:_(?P<dispatcher>[^/]+)_)?(?P<index>\d{{{MIN_INDEX_DIGITS},}})(?P<extension>\.[^/.]+)", re.ASCII
 )
 _SCHEMA_FILE = re.compile(r"(?:^|/)meta/schema_(?P<version>\d+)_(?P<checksum>\d{10})\.json$", re.ASCII)
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.errors import EncodeError, UnknownProtocol
+from tidemark.encode.errors import UnknownProtocol
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import TableInfo
 
@@ -94,29 +94,6 @@ def encoder_for(settings: Settings) -> Encoder:
         known = ", ".join(ENCODERS)
         raise UnknownProtocol(f"protocol {settings.protocol!r} has no encoder here; known: {known}") from None
     return getattr(importlib.import_module(f"tidemark.encode.{module}"), name)(settings)
-
-
-def joined(parts: list[pa.Array | str], separator: str = "", null: str | None = None) -> pa.StringArray:
-    """The parts of each row one after another; `null` stands for NULL, or it is left out."""
-    merged: list[pa.Array | pa.Scalar] = []
-    literal = ""
-    for part in parts:
-        if isinstance(part, str) and not separator:
-            literal += part
-            continue
-        if literal:
-            merged.append(pa.scalar(literal))
-            literal = ""
-        merged.append(pa.scalar(part) if isinstance(part, str) else part)
-    if literal:
-        merged.append(pa.scalar(literal))
-    options = (
-        {"null_handling": "skip"} if null is None else {"null_handling": "replace", "null_replacement": null}
-    )
-    try:
-        return pc.binary_join_element_wise(*merged, separator, **options)
-    except pa.ArrowCapacityError:
-        raise EncodeError("the encoded rows of one batch exceed 2 GiB: use smaller batches") from None
 
 
 def first_error(errors: list[pa.Array]) -> pa.StringArray | None:

@@ -9,21 +9,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidemark.wire import types as wire
 from tidemark.wire.table_info import Column
 
+# More different numbers are printed row by row.
+_FEW = 256
 
-def enum_names(array: pa.Array, column: Column) -> tuple[pa.StringArray, pa.StringArray | None]:
-    """(names, why a row has none)"""
+
+def enum_index(array: pa.Array, column: Column) -> tuple[np.ndarray, pa.StringArray | None]:
+    """(position of the member, their number for NULL and for no member; why a row has none)"""
     count = len(column.elems)
-    numbers = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
-    known = (numbers >= 1) & (numbers <= count)
-    index = pa.array(np.where(known, numbers - 1, 0).astype(np.int64), mask=~known)
-    names = pa.array(column.elems, pa.string()).take(index)
-    unknown = ~known & ~array.is_null().to_numpy(zero_copy_only=False)
+    numbers = (array.fill_null(0) if array.null_count else array).to_numpy()
+    # Unsigned: what is below 1 is above all members.
+    index = np.minimum(numbers - np.uint64(1), np.uint64(count)).astype(np.int32)
+    if index.max(initial=0) < count:
+        return index, None
+    unknown = index == count
+    if array.null_count:
+        unknown &= array.is_valid().to_numpy(zero_copy_only=False)
     if not unknown.any():
-        return names, None
+        return index, None
     reason = pa.scalar(f"column {column.name!r}: the ENUM has members 1 to {count}, the value is ")
-    return names, _only(unknown, pc.binary_join_element_wise(reason, array.cast(pa.string()), ""))
+    return index, _only(unknown, pc.binary_join_element_wise(reason, array.cast(pa.string()), ""))
 
 
 def set_names(array: pa.Array, column: Column) -> tuple[pa.StringArray, pa.StringArray | None]:
@@ -48,14 +55,12 @@ def _only(mask: np.ndarray, text: pa.Array) -> pa.StringArray:
     return pc.if_else(pa.array(mask), text, pa.scalar(None, pa.string()))
 
 
-def runs(*columns: np.ndarray) -> tuple[np.ndarray, pa.Array | None]:
-    """(first row of each run of equal values, run of each row); no second when every run has one row."""
-    count = len(columns[0])
-    starts = np.zeros(count, bool)
-    starts[:1] = True
-    for column in columns:
-        starts[1:] |= column[1:] != column[:-1]
-    first = np.flatnonzero(starts)
-    if len(first) == count:
-        return first, None
-    return first, pa.array(np.cumsum(starts, dtype=np.int32) - 1)
+def small_integers(array: pa.Array, column: Column) -> tuple[np.ndarray, pa.StringArray] | None:
+    """(position of the text, texts) of TINYINT and ENUM numbers without NULL: few values, so the rows need not be printed one by one."""
+    if column.mysql_type not in (wire.TINYINT, wire.ENUM) or array.null_count:
+        return None
+    numbers = array.to_numpy()
+    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
+    if not -_FEW <= low <= high <= _FEW:
+        return None
+    return (numbers - low).astype(np.int32), pa.array([str(number) for number in range(low, high + 1)])

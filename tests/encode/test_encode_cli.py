@@ -1,0 +1,104 @@
+"""tidemark encode: what it prints and in which order."""
+
+import json
+
+import pytest
+
+from support import golden, jsonl
+from tidemark.cli import main
+
+KAFKA = "kafka://127.0.0.1:9092/topic?protocol=canal-json"
+
+
+def encode(capfdbinary, *arguments):
+    status = main(["encode", *map(str, arguments)])
+    captured = capfdbinary.readouterr()
+    return status, [json.loads(line) for line in captured.out.splitlines()], captured.err.decode()
+
+
+def test_messages_are_printed_in_stream_order(capfdbinary):
+    status, messages, _ = encode(
+        capfdbinary, golden("streams/orders.bin"), "--sink-uri", "file:///x?protocol=csv"
+    )
+    assert status == 0
+    want = jsonl("encode/orders/csv.default.jsonl")
+    assert [message["value_text"] for message in messages] == [message["value_text"] for message in want]
+    rows = jsonl("streams/orders.rows.jsonl")
+    assert [(message["schema"], message["table"], message["commit_ts"]) for message in messages] == [
+        (row["schema"], row["table"], row["commit_ts"]) for row in rows
+    ]
+    assert {(message["kind"], message["topic"], message["key"]) for message in messages} == {
+        ("row", None, None)
+    }
+
+
+def test_ddl_and_watermarks_are_printed_once(capfdbinary):
+    _, messages, _ = encode(
+        capfdbinary, golden("streams/evolve.bin"), "--sink-uri", f"{KAFKA}&enable-tidb-extension=true"
+    )
+    ddl = [message for message in messages if message["kind"] == "ddl"]
+    want = [line for line in jsonl("encode/evolve/canal-json.tidb_extension.ddl.jsonl") if "ddl" in line]
+    assert [message["commit_ts"] for message in ddl] == [line["finished_ts"] for line in want]
+    watermarks = [int(message["commit_ts"]) for message in messages if message["kind"] == "watermark"]
+    assert watermarks == sorted(set(watermarks))
+    assert watermarks[-1] == max(
+        int(line["checkpoint_ts"])
+        for line in jsonl("encode/evolve/canal-json.tidb_extension.ddl.jsonl")
+        if "checkpoint_ts" in line
+    )
+    assert {message["topic"] for message in messages} == {"topic"}
+
+
+def test_a_row_that_cannot_be_encoded_has_an_error(capfdbinary):
+    _, messages, _ = encode(
+        capfdbinary, golden("streams/alltypes.bin"), "--sink-uri", "file:///x?protocol=csv"
+    )
+    (failed,) = [message for message in messages if "error" in message]
+    assert "ENUM" in failed["error"]
+    assert failed["value"] is None
+
+
+def test_topics_follow_the_dispatch_rules_without_a_partition_count(capfdbinary, tmp_path):
+    changefeed = tmp_path / "c.toml"
+    changefeed.write_text(
+        "[sink]\ndispatchers = [{matcher = ['*.*'], topic = '{schema}_{table}', partition = 'ts'}]\n"
+    )
+    _, messages, _ = encode(
+        capfdbinary, golden("streams/orders.bin"), "--sink-uri", KAFKA, "--changefeed", changefeed
+    )
+    rows = [message for message in messages if message["kind"] == "row"]
+    assert {message["topic"] for message in rows} == {f"shop_{message['table']}" for message in rows}
+
+
+def test_tables_outside_the_filter_are_not_printed(capfdbinary, tmp_path):
+    changefeed = tmp_path / "c.toml"
+    changefeed.write_text("[filter]\nrules = ['shop.orders']\n")
+    _, messages, _ = encode(
+        capfdbinary, golden("streams/orders.bin"), "--sink-uri", KAFKA, "--changefeed", changefeed
+    )
+    assert {message["table"] for message in messages if message["kind"] == "row"} == {"orders"}
+    assert {message["table"] for message in messages if message["kind"] == "ddl"} == {"", "orders"}
+
+
+def test_damage_is_reported_and_the_rest_is_printed(capfdbinary, tmp_path):
+    raw = bytearray(golden("streams/orders.bin").read_bytes())
+    events = jsonl("streams/orders.events.jsonl")
+    batch = [event for event in events if event["kind"] == "batch_dml"][1]
+    raw[int(batch["offset"]) : int(batch["offset"]) + 4] = b"\0\0\0\0"
+    log = tmp_path / "damaged.bin"
+    log.write_bytes(raw)
+    status, messages, error = encode(capfdbinary, log, "--sink-uri", "file:///x?protocol=csv")
+    assert status == 0
+    assert 0 < len(messages) < len(jsonl("encode/orders/csv.default.jsonl"))
+    assert f"offset {batch['offset']}" in error
+
+
+@pytest.mark.parametrize(
+    ("uri", "text"),
+    [("mysql://root@h/", "protocol ''"), ("kafka://h:1/t?protocol=craft", "'craft' has no encoder")],
+)
+def test_a_sink_without_an_encoder_is_refused(capfdbinary, uri, text):
+    status, messages, error = encode(capfdbinary, golden("streams/orders.bin"), "--sink-uri", uri)
+    assert status == 2
+    assert not messages
+    assert text in error
