@@ -184,7 +184,8 @@ def samples():
 
     def decimals(precision: int, scale: int) -> pa.Array:
         kind = (pa.decimal128 if precision <= 38 else pa.decimal256)(precision, scale)
-        with localcontext(prec=precision):
+        with localcontext() as context:
+            context.prec = precision
             return pa.array([Decimal(n**7 % 10**precision).scaleb(-scale) for n in numbers.tolist()], kind)
 
     yield sample("bigint", types.BIGINT, pa.array(numbers))

@@ -12,7 +12,7 @@ from tidemark.errors import TidemarkError
 from tidemark.wire import types
 from tidemark.wire.chunk import encode_chunk
 from tidemark.wire.errors import InvalidField, TrailingBytes, TruncatedPayload, WireError
-from tidemark.wire.events.batch_dml import BatchDMLEvent, write
+from tidemark.wire.events.batch_dml import BatchDMLEvent, read_batch_dml, write
 from tidemark.wire.events.dml import DMLEvent, pack_keys
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, UPDATE, decode_batch, decode_batches
 from tidemark.wire.text import canonical_values
@@ -274,19 +274,42 @@ def test_every_truncation_of_a_golden_batch_is_a_typed_error(stream):
 
 
 @pytest.mark.parametrize("stream", ["orders", "alltypes"])
-def test_every_bit_flip_of_a_golden_chunk_is_a_value_or_a_typed_error(stream):
+def test_bit_flips_of_golden_batches_give_values_or_typed_errors(stream):
     tracker, random = SchemaTracker(), np.random.default_rng(7)
     for _, event in events(stream):
         tracker.feed(event)
         if isinstance(event, BatchDMLEvent):
-            table, chunk = tracker.in_force(event.dispatcher_id).table, bytes(event.chunk)
-            for bit in random.choice(len(chunk) * 8, size=min(40, len(chunk)), replace=False).tolist():
-                flipped = bytearray(chunk)
+            table, whole = tracker.in_force(event.dispatcher_id).table, write(event)
+            for bit in random.choice(len(whole) * 8, size=min(60, len(whole)), replace=False).tolist():
+                flipped = bytearray(whole)
                 flipped[bit // 8] ^= 1 << bit % 8
                 try:
-                    batch = decode_batch(BatchDMLEvent(event.transactions, bytes(flipped)), table)
-                    for col, array in zip(table.columns, batch.columns.columns, strict=True):
-                        array.validate(full=True)
-                        canonical_values(array, col)
+                    batch = decode_batch(flipped, table)
                 except WireError:
-                    pass
+                    continue
+                batch.to_arrow().validate(full=True)
+                for col, array in zip(table.columns, batch.columns.columns, strict=True):
+                    canonical_values(array, col)
+
+
+@pytest.mark.parametrize("stream", ["orders", "alltypes"])
+def test_what_the_event_decoder_refuses_the_row_decoder_refuses_too(stream):
+    tracker, random = SchemaTracker(), np.random.default_rng(11)
+    for _, event in events(stream):
+        tracker.feed(event)
+        if isinstance(event, BatchDMLEvent):
+            table, whole = tracker.in_force(event.dispatcher_id).table, write(event)
+            heads = len(whole) - len(event.chunk)
+            for bit in random.choice(heads * 8, size=min(40, heads), replace=False).tolist():
+                flipped = bytearray(whole)
+                flipped[bit // 8] ^= 1 << bit % 8
+                if refuses(lambda: read_batch_dml(memoryview(flipped), 0, len(flipped))):  # noqa: B023
+                    assert refuses(lambda: decode_batch(flipped, table))  # noqa: B023
+
+
+def refuses(decode) -> bool:
+    try:
+        decode()
+    except WireError:
+        return True
+    return False

@@ -77,7 +77,8 @@ def test_plain_notation_has_no_exponent(number):
 
 @given(st.lists(st.none() | st.integers(-(10**65) + 1, 10**65 - 1), max_size=8), st.integers(0, 30))
 def test_decimals_keep_all_digits_of_their_scale(numbers, scale):
-    with decimal.localcontext(prec=100):
+    with decimal.localcontext() as context:
+        context.prec = 100
         values = [None if number is None else decimal.Decimal(number).scaleb(-scale) for number in numbers]
         texts = decimal_text(pa.array(values, pa.decimal256(65, scale))).to_pylist()
         assert texts == [None if value is None else f"{value:f}" for value in values]

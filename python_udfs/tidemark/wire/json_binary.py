@@ -20,6 +20,7 @@ import base64
 import json
 import re
 import struct
+from itertools import repeat
 from typing import Any
 
 from tidemark.wire.errors import InvalidField
@@ -58,21 +59,22 @@ def _value(data: bytes, kind: int, start: int, end: int, depth: int, out: list[s
     """Print the value at `start`, which must end before `end`; gives the number of its bytes."""
     if kind == STRING:
         at, stop = _length_prefixed(data, start, end)
-        out.append(_quoted(data[at:stop].decode("utf-8")))
+        out.append(_quoted(data[at:stop].decode()))
         return stop - start
-    if kind == OBJECT or kind == ARRAY:
+    scalar = _SCALARS.get(kind)
+    if scalar is not None:
+        size, form = scalar
+        if end - start < size:
+            raise InvalidField("a JSON value is cut off", expected=size, actual=end - start)
+        out.append(form(data, start))
+        return size
+    if kind in (OBJECT, ARRAY):
         return _container(data, kind == OBJECT, start, end, depth, out)
-    size, form = _SCALARS.get(kind, (0, None))
-    if form is None and kind != OPAQUE:
+    if kind != OPAQUE:
         raise InvalidField(f"JSON type {kind:#04x} is unknown", actual=kind)
-    if kind == OPAQUE:
-        at, stop = _length_prefixed(data, start + 1, end)
-        out.append(f'"base64:type{data[start]}:{base64.b64encode(data[at:stop]).decode()}"')
-        return stop - start
-    if end - start < size:
-        raise InvalidField("a JSON value is cut off", expected=size, actual=end - start)
-    out.append(form(data, start))
-    return size
+    at, stop = _length_prefixed(data, start + 1, end)
+    out.append(f'"base64:type{data[start]}:{base64.b64encode(data[at:stop]).decode()}"')
+    return stop - start
 
 
 def _container(data: bytes, is_object: bool, start: int, end: int, depth: int, out: list[str]) -> int:
@@ -91,23 +93,25 @@ def _container(data: bytes, is_object: bool, start: int, end: int, depth: int, o
             actual=size,
         )
     end = start + size
+    entries = VALUE_ENTRY.iter_unpack(data[values_at : values_at + count * VALUE_ENTRY.size])
+    keys = KEY_ENTRY.iter_unpack(data[keys_at:values_at]) if is_object else repeat(None, count)
     out.append("{" if is_object else "[")
-    for index in range(count):
-        if index:
-            out.append(", ")
-        if is_object:
-            offset, length = KEY_ENTRY.unpack_from(data, keys_at + index * KEY_ENTRY.size)
+    separator = ""
+    for key, (kind, offset) in zip(keys, entries, strict=True):
+        if key is not None:
+            key_offset, length = key
             room -= length
-            if offset + length > size:
+            if key_offset + length > size:
                 raise InvalidField(
-                    "a JSON key lies outside of its object", expected=size, actual=offset + length
+                    "a JSON key lies outside of its object", expected=size, actual=key_offset + length
                 )
-            key = start + offset
-            out.append(_quoted(data[key : key + length].decode("utf-8")) + ": ")
-        entry = values_at + index * VALUE_ENTRY.size
-        kind, offset = VALUE_ENTRY.unpack_from(data, entry)
+            at = start + key_offset
+            out.append(f"{separator}{_quoted(data[at : at + length].decode())}: ")
+        elif separator:
+            out.append(separator)
+        separator = ", "
         if kind == LITERAL:
-            out.append(_literal(data, entry + 1))
+            out.append(_literal_text(offset & 0xFF))
             continue
         if offset >= size:
             raise InvalidField(
@@ -122,6 +126,8 @@ def _container(data: bytes, is_object: bool, start: int, end: int, depth: int, o
 
 def _length_prefixed(data: bytes, start: int, end: int) -> tuple[int, int]:
     """(first, last + 1) of the bytes after a uvarint length."""
+    if start < end and data[start] < 0x80 and start + 1 + data[start] <= end:
+        return start + 1, start + 1 + data[start]
     length = shift = 0
     for at in range(start, min(start + 5, end)):
         length |= (data[at] & 0x7F) << shift
@@ -139,11 +145,11 @@ def _quoted(text: str) -> str:
     return f'"{text}"'
 
 
-def _literal(data: bytes, at: int) -> str:
+def _literal_text(code: int) -> str:
     try:
-        return LITERALS[data[at]]
+        return LITERALS[code]
     except KeyError:
-        raise InvalidField(f"JSON literal {data[at]} is none of null, true, false", actual=data[at]) from None
+        raise InvalidField(f"JSON literal {code} is none of null, true, false", actual=code) from None
 
 
 def _float(data: bytes, at: int) -> str:
@@ -206,7 +212,7 @@ def _time(data: bytes, at: int) -> str:
 
 
 _SCALARS = {
-    LITERAL: (1, _literal),
+    LITERAL: (1, lambda data, at: _literal_text(data[at])),
     INT64: (I64.size, lambda data, at: str(I64.unpack_from(data, at)[0])),
     UINT64: (U64.size, lambda data, at: str(U64.unpack_from(data, at)[0])),
     FLOAT64: (F64.size, _float),

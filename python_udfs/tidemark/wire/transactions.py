@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tidemark.wire.columns.cells import MAX_COLUMN_BYTES
 from tidemark.wire.cursor import U64
 from tidemark.wire.errors import InvalidField
 from tidemark.wire.events import dml
@@ -57,11 +58,22 @@ def read_transactions(payloads: list[memoryview]) -> tuple[Transactions, list[me
         regions.append(payload[COUNT_SIZE:end])
         chunks.append(payload[end:])
         base += end - COUNT_SIZE
+    if base > MAX_COLUMN_BYTES:
+        raise InvalidField(
+            "more than 2 GiB of transactions; decode fewer batches at once",
+            expected=MAX_COLUMN_BYTES,
+            actual=base,
+        )
     data = np.frombuffer(b"".join(regions), dtype=np.uint8)
     transactions = _gather(data, np.array(starts, dtype=np.int64), per_batch)
     if transactions is None:
         raise explain(payloads)
     return transactions, chunks
+
+
+def chunk_start(payload: memoryview) -> int:
+    """Where the row chunk of a BatchDML payload begins."""
+    return _follow(payload, 0, [])
 
 
 def explain(payloads: list[memoryview]) -> InvalidField:
@@ -84,7 +96,10 @@ def _follow(payload: memoryview, base: int, starts: list[int]) -> int:
         if position > limit:
             raise explain([payload])
         starts.append(position + shift)
-        position += SIZE_SIZE + unpack(payload, position)[0]
+        (size,) = unpack(payload, position)
+        if size < SMALLEST - SIZE_SIZE:
+            raise explain([payload])
+        position += SIZE_SIZE + size
     if position > end:
         raise explain([payload])
     return position

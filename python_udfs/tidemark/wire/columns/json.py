@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import repeat
+
 import numpy as np
 import pyarrow as pa
 
@@ -13,14 +15,19 @@ from tidemark.wire.table_info import Column
 def decode(cells: Cells, column: Column) -> pa.Array:
     data = cells.data.tobytes()
     bounds = cells.offsets.tolist()
-    present = [True] * cells.rows if cells.valid is None else cells.valid.tolist()
-    return pa.array(
-        [
-            json_text(data[start:end]) if there else None
-            for start, end, there in zip(bounds, bounds[1:], present, strict=False)
-        ],
-        type=pa.string(),
-    )
+    present = repeat(True, cells.rows) if cells.valid is None else cells.valid.tolist()
+    # The two images of an update mostly hold the same document.
+    known: dict[bytes, str] = {}
+    texts: list[str | None] = []
+    for start, end, there in zip(bounds, bounds[1:], present, strict=False):
+        text = None
+        if there:
+            document = data[start:end]
+            text = known.get(document)
+            if text is None:
+                text = known[document] = json_text(document)
+        texts.append(text)
+    return pa.array(texts, type=pa.string())
 
 
 def encode(array: pa.Array, column: Column) -> Cells:
