@@ -9,7 +9,6 @@ from encode_support import BYTES, TEXT, TS, batch_of, canal_settings, column, in
 
 from tidemark.config import load
 from tidemark.encode import EncodeError, encoder_for
-from tidemark.encode.canal_json import CanalJsonEncoder
 from tidemark.encode.ddl import DdlStatement
 from tidemark.wire import types
 
@@ -30,7 +29,7 @@ def cell(kind, value, more=None):
 
 
 def test_a_message_has_all_keys_in_order():
-    encoder = CanalJsonEncoder(canal_settings(EXTENSION), clock=lambda: 42)
+    encoder = encoder_for(canal_settings(EXTENSION), clock=lambda: 42)
     (text,) = texts(encoder.encode_rows(inserts(table_of(KEY, NAME), [1], ["a"])))
     assert text == (
         '{"id":0,"database":"db","table":"t","pkNames":["id"],"isDdl":false,"type":"INSERT",'
@@ -256,6 +255,19 @@ def test_files_have_the_terminator_after_each_object():
     file = encoder_for(settings).encode_file(inserts(table_of(KEY), [1, 2]))
     assert bytes(file.data).count(b"}\n") == 2
     assert file.lengths.sum() == len(file.data)
+
+
+def test_files_do_not_depend_on_when_they_are_written():
+    encoder = encoder_for(load(None, "file:///x?protocol=canal-json&enable-tidb-extension=true"))
+    message = json.loads(bytes(encoder.encode_file(inserts(table_of(KEY), [1])).data))
+    assert message["ts"] == message["es"] == TS >> 18
+    assert json.loads(encoder.encode_watermark(TS).value)["ts"] == TS >> 18
+
+
+def test_the_messages_of_a_storage_sink_are_its_lines_of_any_size():
+    encoder = encoder_for(load(None, "file:///x?protocol=canal-json&max-message-bytes=100"))
+    batch = inserts(table_of(KEY, NAME), [1], ["x" * 1000])
+    assert encoder.encode_rows(batch).value[0].as_py() == bytes(encoder.encode_file(batch).data)
 
 
 def test_no_rows_give_no_messages():

@@ -1,16 +1,17 @@
 """canal-json: one JSON object per row change, DDL statement or watermark.
 
-    {"id":0,"database":…,"table":…,"pkNames":[…],"isDdl":false,"type":"INSERT","es":commit ms,"ts":wall clock ms,"sql":"",
+    {"id":0,"database":…,"table":…,"pkNames":[…],"isDdl":false,"type":"INSERT","es":commit ms,"ts":build ms,"sql":"",
      "sqlType":{column: java.sql.Types},"mysqlType":{column: type},"old":null|[{…}],"data":[{column: "text"|null}],
      "_tidb":{"commitTs":…,"rowkey":base64}}                      (the last with enable-tidb-extension)
 
 All values are strings or null: ENUM, SET and BIT as numbers, binary values as the characters U+0000 to U+00FF, floats without exponent. An
 unsigned value that its Java type cannot hold is reported under the next wider type. Virtual generated columns are left out. Keys are
-in the order of columns; Go's escapes.
+in the order of columns; Go's escapes. In files `ts` is the commit time too, so that they can be written again with the same bytes.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -74,17 +75,20 @@ def _now() -> int:
 class CanalJsonEncoder:
     extension = ".json"
 
-    def __init__(self, settings: Settings, clock: Callable[[], int] = _now):
+    def __init__(self, settings: Settings, clock: Callable[[], int] | None = None):
         options, large = settings.uri.options, settings.sink.kafka.large_message_handle
         self._columns = ColumnChoice(settings)
-        self._clock = clock
+        is_storage = settings.sink_kind == "storage"
+        # Files must not depend on when they are written: there, the build time is the commit time.
+        self._clock = clock if clock is not None or is_storage else _now
         self._terminator = settings.sink.terminator
+        self._message_end = self._terminator if is_storage else ""
         self._extension = options.enable_tidb_extension
         self._row_key = options.output_row_key
         self._full_types = options.content_compatible
         self._only_updated = options.only_output_updated_columns
         self._delete_only_handle_key = settings.sink.delete_only_output_handle_key_columns
-        self._max_message_bytes = options.max_message_bytes
+        self._max_message_bytes = sys.maxsize if is_storage else options.max_message_bytes
         self._handle_key_when_large = large.large_message_handle_option == "handle-key-only"
         if (
             large.large_message_handle_option == "claim-check"
@@ -97,7 +101,7 @@ class CanalJsonEncoder:
     def encode_rows(self, batch: RowBatch) -> Messages:
         changes = batch.changes
         count = len(changes)
-        value = as_bytes(self._objects(batch, ""))
+        value = as_bytes(self._objects(batch, self._message_end))
         error = pa.nulls(count, pa.string())
         lengths = np.diff(offsets_of(value)) + _RECORD_OVERHEAD
         if count and lengths.max() > self._max_message_bytes:
@@ -126,11 +130,14 @@ class CanalJsonEncoder:
     ) -> Message:
         text = (
             f'{{"id":0,"database":{json_string(schema)},"table":{json_string(table)},"pkNames":null,'
-            f'"isDdl":{"true" if is_ddl else "false"},"type":"{word}","es":{ts >> _TS_LOGICAL_BITS},"ts":{self._clock()},'
+            f'"isDdl":{"true" if is_ddl else "false"},"type":"{word}","es":{ts >> _TS_LOGICAL_BITS},"ts":{self._build_time(ts)},'
             f'"sql":{json_string(query)},"sqlType":null,"mysqlType":null,"data":null,"old":null'
         )
         text += f',"_tidb":{extension}}}' if self._extension else "}"
         return Message(None, text.encode())
+
+    def _build_time(self, ts: int) -> int:
+        return ts >> _TS_LOGICAL_BITS if self._clock is None else self._clock()
 
     def _objects(self, batch: RowBatch, terminator: str) -> pa.StringArray:
         """The object of each row change, and the terminator."""
@@ -222,9 +229,8 @@ class CanalJsonEncoder:
         )
         milliseconds = pa.array(commit_ts >> np.uint64(_TS_LOGICAL_BITS)).cast(pa.string())
         words = Coded(op, pa.array(_TYPE_WORDS))
-        return joined(
-            [start, words, '","es":', milliseconds, f',"ts":{self._clock()},"sql":"","sqlType":'], _NULL
-        )
+        built = milliseconds if self._clock is None else str(self._clock())
+        return joined([start, words, '","es":', milliseconds, ',"ts":', built, ',"sql":"","sqlType":'], _NULL)
 
     def _mysql_types(self, columns: list[Column]) -> str:
         if not columns:

@@ -47,7 +47,7 @@ _BYTES_AS_TEXT: dict[str, Callable[[pa.Array], pa.StringArray]] = {"base64": bas
 class CsvEncoder:
     extension = ".csv"
 
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, clock: Callable[[], int] | None = None):
         csv = settings.sink.csv
         self._columns = ColumnChoice(settings)
         self._terminator = settings.sink.terminator

@@ -13,10 +13,6 @@ class UnknownProtocol(EncodeError):
     """The settings name a protocol that has no encoder here."""
 
 
-class UnencodableRow(EncodeError):
-    """A row holds a value that the protocol has no form for."""
-
-
 class UnsafePath(EncodeError):
     """A schema or table name that cannot be a folder below the prefix."""
 

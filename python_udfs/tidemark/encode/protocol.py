@@ -10,6 +10,7 @@ A new protocol is one module with a class like these and one line in ENCODERS.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -86,14 +87,14 @@ class Encoder(Protocol):
         """None where the protocol or its settings say nothing of progress."""
 
 
-def encoder_for(settings: Settings) -> Encoder:
-    """The encoder of the protocol in force."""
+def encoder_for(settings: Settings, clock: Callable[[], int] | None = None) -> Encoder:
+    """The encoder of the protocol in force. `clock` gives the build time of messages in milliseconds, where the protocol has one."""
     try:
         module, name = ENCODERS[settings.protocol]
     except KeyError:
         known = ", ".join(ENCODERS)
         raise UnknownProtocol(f"protocol {settings.protocol!r} has no encoder here; known: {known}") from None
-    return getattr(importlib.import_module(f"tidemark.encode.{module}"), name)(settings)
+    return getattr(importlib.import_module(f"tidemark.encode.{module}"), name)(settings, clock)
 
 
 def first_error(errors: list[pa.Array]) -> pa.StringArray | None:
