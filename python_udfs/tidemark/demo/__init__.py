@@ -2,6 +2,7 @@
 
     dice, clock      numbers and timestamps that depend on the seed alone
     tables, values   the tables of the shop, and what their rows hold
+    column_types     SQL to columns as TiDB describes them
     population       which rows exist: who writes what in a round, last writer wins between clusters
     batches          row changes to transactions and BatchDML events
     dispatchers      sequence numbers and epochs

@@ -48,9 +48,6 @@ class Dice:
     def below(self, count: int, limit: int | np.ndarray) -> np.ndarray:
         return below(self.raw(count), limit).astype(np.int64)
 
-    def one(self, limit: int) -> int:
-        return int(self.below(1, limit)[0])
-
     def sample(self, candidates: np.ndarray, count: int) -> np.ndarray:
         """`count` different candidates, or all of them when there are fewer: one from each of `count` equal stretches."""
         if count >= len(candidates):

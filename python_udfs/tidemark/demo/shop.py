@@ -23,7 +23,7 @@ BATCH_ROWS, FILE_BYTES = 1000, 64 << 20
 MAX_BATCH_ROWS = 100_000
 MIN_ROUNDS = 12
 # Row changes of a table that are computed at once: enough to make numpy's cost per call small.
-ROUND_ROWS = 4096
+ROUND_ROWS = 8192
 WINDOW_ROUNDS = 4
 # Every cluster writes plain tables in a range of keys of its own.
 KEY_RANGE = 10**10

@@ -44,16 +44,6 @@ class Images:
         """Random numbers that every write changes."""
         return mix(self.write ^ np.uint64(key_of(name)))
 
-    def take(self, places: np.ndarray) -> Images:
-        return Images(
-            self.key[places],
-            self.write[places],
-            self.origin_ts[places],
-            self.commit_ts[places],
-            self.deleted_at[places],
-            self.salt,
-        )
-
 
 Values = Callable[[Images], pa.Array]
 

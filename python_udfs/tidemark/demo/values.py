@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from tidemark.demo.dice import below
 
-_PER_SECOND = {"s": 1_000_000, "ms": 1_000, "us": 1}
+_UNIT_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 DAY_US = 86_400_000_000
 
 
@@ -41,7 +41,7 @@ def real(random: np.ndarray, high: float) -> np.ndarray:
 
 def moment(microseconds: np.ndarray, unit: str) -> pa.Array:
     """Text of points in time: unit s, ms or us gives 0, 3 or 6 fractional digits."""
-    ticks = np.asarray(microseconds).astype(np.int64) // _PER_SECOND[unit]
+    ticks = np.asarray(microseconds).astype(np.int64) // _UNIT_US[unit]
     return pa.array(ticks, type=pa.timestamp(unit)).cast(pa.string())
 
 
