@@ -38,7 +38,9 @@ class Dbt:
 
     def rows(self, query):
         """Rows as plain dicts; {schema} in the query is this test's schema."""
-        return [row.asDict(recursive=True) for row in self.spark.sql(query.format(schema=self.schema)).collect()]
+        return [
+            row.asDict(recursive=True) for row in self.spark.sql(query.format(schema=self.schema)).collect()
+        ]
 
     def table(self, name, order_by="1"):
         return self.rows(f"select * from {{schema}}.{name} order by {order_by}")
@@ -51,4 +53,6 @@ class Dbt:
 def messages(outcome):
     if outcome.exception is not None:
         return str(outcome.exception)
-    return "\n".join(str(node.message) for node in outcome.result.results if str(node.status) not in ("success", "pass"))
+    return "\n".join(
+        str(node.message) for node in outcome.result.results if str(node.status) not in ("success", "pass")
+    )

@@ -1,11 +1,11 @@
 {#
   A view of the frames that the calling model has not handled yet.
 
-  event_types: numbers of the types wanted; all types, and corrupt ranges too, when left out.
-  payload: 'full', or 'header' to leave the payloads in the reader.
+  family: the event family wanted, as the seed `event_types` has it; all frames, and corrupt ranges too, when left out.
+  payload: 'full', 'transactions' to leave the row chunks in the reader, 'header' to leave all payloads there.
 #}
-{% macro event_frames(event_types=[], payload='full') %}
-  {%- set segments_table = ref('log_segments') -%}
+{% macro event_frames(family=none, payload='full') %}
+  {%- set segments_table, types_table = ref('log_segments'), ref('event_types') -%}
   {%- if not execute -%}
     {{ return('event_frames') }}
   {%- endif -%}
@@ -17,9 +17,10 @@
   ) -%}
     {% do segments.append([row[0] | int, row[1], row[2], row[3] | int, row[4] | int, row[5] | int]) %}
   {%- endfor -%}
-  {{ return(tidemark.source_view(
-    'frames_' ~ model.name,
-    'tidemark_events',
-    {'segments': tojson(segments), 'event_types': event_types | join(','), 'payload': payload}
-  )) }}
+  {%- set options = {'segments': tojson(segments), 'payload': payload} -%}
+  {%- if family -%}
+    {%- set types = run_query('select event_type from ' ~ types_table ~ " where family = '" ~ family ~ "'").columns[0].values() -%}
+    {% do options.update({'event_types': types | join(',')}) %}
+  {%- endif -%}
+  {{ return(tidemark.source_view('frames_' ~ model.name, 'tidemark_events', options)) }}
 {% endmacro %}

@@ -26,7 +26,9 @@ def mini(spark, monkeypatch, tmp_path):
     project = tmp_path / "project"
     (project / "models").mkdir(parents=True)
     (project / "seeds").mkdir()
-    (project / "dbt_project.yml").write_text("name: mini\nversion: '1.0'\nprofile: mini\nmodel-paths: [models]\n")
+    (project / "dbt_project.yml").write_text(
+        "name: mini\nversion: '1.0'\nprofile: mini\nmodel-paths: [models]\n"
+    )
     (project / "profiles").mkdir()
     (project / "profiles" / "profiles.yml").write_text(PROFILE)
     monkeypatch.chdir(project)
@@ -42,7 +44,11 @@ def mini(spark, monkeypatch, tmp_path):
 
 
 def stored(mini, name):
-    return [row["tableName"] for row in mini.rows("show tables in {schema}_store") if row["tableName"].startswith(name + "__")]
+    return [
+        row["tableName"]
+        for row in mini.rows("show tables in {schema}_store")
+        if row["tableName"].startswith(name + "__")
+    ]
 
 
 def test_a_table_is_replaced_and_its_old_version_is_removed(mini):
@@ -75,7 +81,10 @@ def test_models_with_similar_names_keep_their_own_versions(mini):
 
 
 def test_an_incremental_model_appends_once_per_run(mini):
-    mini.model("t", "{{ config(materialized='incremental') }} select 1 as a, is_in as b from (select {{ is_incremental() }} as is_in)")
+    mini.model(
+        "t",
+        "{{ config(materialized='incremental') }} select 1 as a, is_in as b from (select {{ is_incremental() }} as is_in)",
+    )
     mini.ok("run")
     mini.ok("run")
     assert sorted(row["b"] for row in mini.table("t")) == [False, True]
@@ -83,7 +92,10 @@ def test_an_incremental_model_appends_once_per_run(mini):
 
 
 def test_an_incremental_model_replaces_the_partitions_it_writes_again(mini):
-    mini.model("t", "{{ config(materialized='incremental', partition_by='p') }} select {{ var('v') }} as a, {{ var('p') }} as p")
+    mini.model(
+        "t",
+        "{{ config(materialized='incremental', partition_by='p') }} select {{ var('v') }} as a, {{ var('p') }} as p",
+    )
     for value, partition in ((1, 1), (2, 2), (3, 2)):
         mini.ok("run", v=value, p=partition)
     assert mini.table("t", "p") == [{"a": 1, "p": 1}, {"a": 3, "p": 2}]
@@ -165,7 +177,7 @@ def test_a_contract_is_enforced(mini):
 
 
 def test_a_seed_keeps_types_quotes_and_nulls(mini):
-    (mini.project / "seeds" / "s.csv").write_text("n,t\n1,it's\n2,\"a\\b\"\n3,\n")
+    (mini.project / "seeds" / "s.csv").write_text('n,t\n1,it\'s\n2,"a\\b"\n3,\n')
     mini.ok("seed")
     mini.ok("seed")
     assert mini.table("s") == [{"n": 1, "t": "it's"}, {"n": 2, "t": "a\\b"}, {"n": 3, "t": None}]
@@ -216,7 +228,9 @@ def test_a_killed_run_leaves_the_tables_as_they_were(tmp_path, statement):
     project = tmp_path / "project"
     (project / "models").mkdir(parents=True)
     (project / "profiles").mkdir()
-    (project / "dbt_project.yml").write_text("name: mini\nversion: '1.0'\nprofile: mini\nmodel-paths: [models]\n")
+    (project / "dbt_project.yml").write_text(
+        "name: mini\nversion: '1.0'\nprofile: mini\nmodel-paths: [models]\n"
+    )
     (project / "profiles" / "profiles.yml").write_text(PROFILE)
     kind = "table" if statement.startswith("create") else "incremental"
     partition = ", partition_by='p'" if kind == "incremental" else ""

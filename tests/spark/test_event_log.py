@@ -40,7 +40,8 @@ def plan(folder, positions=None, segment_bytes=log_plan.SEGMENT_BYTES):
 
 def read(rows, **options):
     segments = [
-        [1, row["upstream_id"], row["file"], row["segment_start"], row["segment_end"], row["log_size"]] for row in rows
+        [1, row["upstream_id"], row["file"], row["segment_start"], row["segment_end"], row["log_size"]]
+        for row in rows
     ]
     reader = EventLogReader({"segments": json.dumps(segments), **options})
     return [row for part in reader.partitions() for batch in reader.read(part) for row in batch.to_pylist()]
@@ -73,7 +74,9 @@ def test_a_header_only_read_ships_sixteen_bytes_of_each_frame(log):
 
 def test_only_the_wanted_event_types_leave_the_reader(log):
     rows = read(plan(log), event_types="2,7")
-    assert [row["offset"] for row in rows] == [e["offset"] for e in EVENTS if e["kind"] in ("ddl", "handshake")]
+    assert [row["offset"] for row in rows] == [
+        e["offset"] for e in EVENTS if e["kind"] in ("ddl", "handshake")
+    ]
     assert all(row["frame"] == STREAM[row["offset"] : row["offset"] + row["length"]] for row in rows)
 
 
@@ -112,7 +115,9 @@ def test_a_frame_of_an_unknown_type_keeps_its_bytes_in_a_header_only_read(log):
 def test_batches_are_bounded_in_bytes(log, monkeypatch):
     monkeypatch.setattr(event_log, "BATCH_BYTES", 10_000)
     rows = plan(log)
-    reader = EventLogReader({"segments": json.dumps([[1, "7", rows[0]["file"], 0, len(STREAM), len(STREAM)]])})
+    reader = EventLogReader(
+        {"segments": json.dumps([[1, "7", rows[0]["file"], 0, len(STREAM), len(STREAM)]])}
+    )
     sizes = [
         [len(frame) for frame in batch.column("frame").to_pylist()]
         for part in reader.partitions()
@@ -126,7 +131,12 @@ def test_small_segments_share_a_task_and_big_ones_do_not(monkeypatch):
     monkeypatch.setattr(event_log, "PARTITION_BYTES", 100)
     segments = [[1, "1", f"f{n}", 0, size, size] for n, size in enumerate([40, 40, 40, 500, 10])]
     reader = EventLogReader({"segments": json.dumps(segments)})
-    assert [[s.file for s in part.segments] for part in reader.partitions()] == [["f0", "f1"], ["f2"], ["f3"], ["f4"]]
+    assert [[s.file for s in part.segments] for part in reader.partitions()] == [
+        ["f0", "f1"],
+        ["f2"],
+        ["f3"],
+        ["f4"],
+    ]
 
 
 def test_a_log_that_became_shorter_is_an_error(log):
@@ -188,7 +198,9 @@ def test_spark_reads_the_sources_and_the_header_function(spark, log):
     segments = json.dumps(
         [[1, r["upstream_id"], r["file"], r["segment_start"], r["segment_end"], r["log_size"]] for r in rows]
     )
-    spark.sql(f"create or replace temporary view frames using tidemark_events options (segments '{segments}')")
+    spark.sql(
+        f"create or replace temporary view frames using tidemark_events options (segments '{segments}')"
+    )
     found = spark.sql(
         "select header.*, `offset` from (select *, tidemark_header(frame, length) as header from frames) order by `offset`"
     ).collect()

@@ -31,7 +31,9 @@ def frames(found):
 @pytest.mark.parametrize("stream", ["orders", "alltypes", "evolve", "active_active", "multi_upstream_u1"])
 def test_frames_are_where_the_sender_put_them(stream):
     log = golden(f"streams/{stream}.bin").read_bytes()
-    assert frames(pieces(log)) == [(e["offset"], e["length"]) for e in jsonl(f"streams/{stream}.events.jsonl")]
+    assert frames(pieces(log)) == [
+        (e["offset"], e["length"]) for e in jsonl(f"streams/{stream}.events.jsonl")
+    ]
 
 
 def test_an_empty_log_has_no_pieces():
@@ -56,7 +58,9 @@ def test_a_scan_from_any_frame_finds_the_same_pieces():
     whole = pieces(bytes(corrupt))
     for start in [piece.offset for piece in whole if isinstance(piece, Frame)]:
         later = [piece for piece in whole if piece.offset >= start]
-        assert [(p.offset, p.length) for p in pieces(bytes(corrupt), start=start)] == [(p.offset, p.length) for p in later]
+        assert [(p.offset, p.length) for p in pieces(bytes(corrupt), start=start)] == [
+            (p.offset, p.length) for p in later
+        ]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -2,8 +2,10 @@
 
 Name          tidemark_events
 Options       segments     JSON list of [batch_id, upstream_id, file, start, end, log size]: what to read, as planned by tidemark_log_plan
-              event_types  comma-separated type numbers; other frames stay in the reader (default: all, and corrupt ranges too)
-              payload      `full` (default) or `header`: ship only the first 16 bytes of each frame, more of those of unknown types and versions
+              event_types  comma-separated type numbers; other frames, and versions that nobody can decode, stay in the reader
+                           (default: all, and corrupt ranges too)
+              payload      `full` (default), `transactions`: without the row chunk of a BatchDML, or `header`: only the first 16 bytes
+                           of each frame, and more of those of unknown types and versions
 Partitioning  neighbouring segments together, up to 32 MiB each
 Guarantees    Every frame of a segment once, with its place. Bytes that belong to no frame come as a row with `skip_reason` and at most
               QUARANTINE_BYTES of them. Memory is bounded by BATCH_BYTES, or by one frame where a frame is larger.
@@ -21,18 +23,18 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from tidemark.logs import open_log
+from tidemark.wire.errors import WireError
 from tidemark.wire.framing import FrameRun, Skipped, TornTail, scan_runs
 from tidemark.wire.header import HEADER_SIZE
 from tidemark.wire.header_columns import is_known
+from tidemark.wire.transactions import chunk_start
 
 PARTITION_BYTES = 32 * 1024 * 1024
 BATCH_BYTES = 8 * 1024 * 1024
 BATCH_ROWS = 64 * 1024
 QUARANTINE_BYTES = 4096
 
-SCHEMA = (
-    "batch_id bigint, upstream_id string, file string, `offset` bigint, length bigint, skip_reason string, frame binary"
-)
+SCHEMA = "batch_id bigint, upstream_id string, file string, `offset` bigint, length bigint, skip_reason string, frame binary"
 ARROW_SCHEMA = pa.schema(
     [
         ("batch_id", pa.int64()),
@@ -78,7 +80,8 @@ class EventLogReader(DataSourceReader):
         self.segments = [Segment(*row) for row in json.loads(options.get("segments", "[]"))]
         wanted = options.get("event_types", "")
         self.event_types = [int(word) for word in wanted.split(",") if word.strip()]
-        self.header_only = options.get("payload", "full") == "header"
+        self.payload = options.get("payload", "full")
+        self.header_only = self.payload == "header"
 
     def partitions(self) -> list[_Segments]:
         # A header-only read moves little: give a task more of the log.
@@ -107,7 +110,7 @@ class EventLogReader(DataSourceReader):
         offset, length = run.offset, run.length
         known = is_known(run.event_type, run.version)
         if self.event_types:
-            chosen = np.isin(run.event_type, self.event_types)
+            chosen = known & np.isin(run.event_type, self.event_types)
             offset, length = offset[chosen], length[chosen]
             known = known[chosen]
         shipped = length
@@ -117,6 +120,8 @@ class EventLogReader(DataSourceReader):
         for first, last in _bounded_slices(offset, shipped, contiguous=not self.header_only):
             part = slice(first, last)
             frames = _read_frames(log, offset[part], shipped[part])
+            if self.payload == "transactions":
+                frames = _without_chunks(frames)
             yield _batch(segment, offset[part], length[part], pa.nulls(last - first, pa.string()), frames)
 
     @staticmethod
@@ -179,9 +184,22 @@ def _read_frames(log, offset: np.ndarray, shipped: np.ndarray) -> pa.Array:
             data = window[starts + np.arange(ends[-1])].tobytes()
         else:
             data = b"".join(
-                _read_exactly(log, position, size) for position, size in zip(offset.tolist(), shipped.tolist(), strict=True)
+                _read_exactly(log, position, size)
+                for position, size in zip(offset.tolist(), shipped.tolist(), strict=True)
             )
     return pa.Array.from_buffers(pa.binary(), len(offset), [None, pa.py_buffer(ends), pa.py_buffer(data)])
+
+
+def _without_chunks(frames: pa.Array) -> pa.Array:
+    """BatchDML frames up to their row chunk; a frame in which it cannot be found stays whole, and its decoder says why."""
+    kept = []
+    for frame in frames:
+        view = memoryview(frame.as_buffer())
+        try:
+            kept.append(view[: HEADER_SIZE + chunk_start(view[HEADER_SIZE:])])
+        except WireError:
+            kept.append(view)
+    return pa.array(kept, type=pa.binary())
 
 
 def _read_exactly(log, position: int, size: int) -> bytes:
@@ -190,7 +208,9 @@ def _read_exactly(log, position: int, size: int) -> bytes:
     while len(data) < size:
         more = log.read(size - len(data))
         if not more:
-            raise OSError(f"{getattr(log, 'name', 'the log')} ends at byte {position + len(data)} while it is being read")
+            raise OSError(
+                f"{getattr(log, 'name', 'the log')} ends at byte {position + len(data)} while it is being read"
+            )
         data += more
     return data
 

@@ -33,7 +33,9 @@ def provide_java(wrapper_dir: Path) -> Path:
         f"(`make setup` does that when it finds no Java)"
     )
     if found is None:
-        raise JavaNotUsable(f"Spark needs Java {OLDEST_JAVA} or newer and none was found (JAVA_HOME, PATH): {remedy}")
+        raise JavaNotUsable(
+            f"Spark needs Java {OLDEST_JAVA} or newer and none was found (JAVA_HOME, PATH): {remedy}"
+        )
     version = java_version(found)
     said = f"is Java {version}" if version is not None else "does not answer `-version` like a Java runtime"
     raise JavaNotUsable(f"Spark needs Java {OLDEST_JAVA} or newer, but {found} {said}: {remedy}")

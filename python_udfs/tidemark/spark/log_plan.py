@@ -118,4 +118,10 @@ def plan_segments(file: LogFile, start: int, segment_bytes: int) -> list[dict[st
 
 
 def _new_segment(start: int) -> dict[str, int]:
-    return {"segment_start": start, "segment_end": start, "frame_count": 0, "skipped_bytes": 0, "torn_bytes": 0}
+    return {
+        "segment_start": start,
+        "segment_end": start,
+        "frame_count": 0,
+        "skipped_bytes": 0,
+        "torn_bytes": 0,
+    }

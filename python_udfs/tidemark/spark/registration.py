@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pyspark.sql.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_type
 
 from tidemark.spark.event_log import EventLogSource
 from tidemark.spark.log_plan import LogPlanSource
@@ -14,5 +15,5 @@ DATA_SOURCES = [EventLogSource, LogPlanSource]
 def register_all(spark) -> None:
     for source in DATA_SOURCES:
         spark.dataSource.register(source)
-    for name, (function, returns) in UDFS.items():
-        spark.udf.register(name, arrow_udf(function, returns))
+    for function, returns in UDFS.items():
+        spark.udf.register(function.__name__, arrow_udf(function, from_arrow_type(returns)))

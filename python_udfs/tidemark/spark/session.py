@@ -142,7 +142,10 @@ def _start_up_reason(text: str) -> str:
             "Spark did not start: another program has opened the metastore in the state folder. "
             "Wait for it to end, or choose another state_dir"
         )
-    first = next((line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")), text)
+    first = next(
+        (line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")),
+        text,
+    )
     return f"Spark did not start: {first}"
 
 

@@ -62,7 +62,9 @@ class StateLock:
                         f"wait for that run to end, or give this run a folder of its own (--vars 'state_dir: …' or {STATE_DIR_VARIABLE})"
                     ) from None
                 if not said:
-                    say(f"waiting up to {wait_seconds:g} s for {holder}, which uses the state folder {self.path.parent}")
+                    say(
+                        f"waiting up to {wait_seconds:g} s for {holder}, which uses the state folder {self.path.parent}"
+                    )
                     said = True
                 time.sleep(0.2)
         handle.seek(0)

@@ -4,18 +4,45 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tidemark.wire.header_columns import header_columns
+from tidemark.wire import event_columns as events
+from tidemark.wire.header_columns import HEADER_FIELDS, header_columns
 
 
 def tidemark_header(frame: pa.Array, length: pa.Array) -> pa.Array:
-    """What the 16-byte header of a frame says, and the reason word of what is wrong with it."""
     return header_columns(frame, length)
 
 
-# SQL name -> (function over Arrow arrays, type of the result)
+def tidemark_dml(frame: pa.Array) -> pa.Array:
+    return events.dml_columns(frame)
+
+
+def tidemark_ddl(frame: pa.Array) -> pa.Array:
+    return events.ddl_columns(frame)
+
+
+def tidemark_resolved(frame: pa.Array) -> pa.Array:
+    return events.resolved_columns(frame)
+
+
+def tidemark_sync_point(frame: pa.Array) -> pa.Array:
+    return events.sync_point_columns(frame)
+
+
+def tidemark_handshake(frame: pa.Array) -> pa.Array:
+    return events.handshake_columns(frame)
+
+
+def tidemark_control(frame: pa.Array) -> pa.Array:
+    return events.control_columns(frame)
+
+
+# function over Arrow arrays -> type of its result; the name in SQL is the function's
 UDFS = {
-    "tidemark_header": (
-        tidemark_header,
-        "struct<event_type int, version int, payload_length bigint, error string>",
-    ),
+    tidemark_header: HEADER_FIELDS,
+    tidemark_dml: events.DML,
+    tidemark_ddl: events.DDL,
+    tidemark_resolved: events.RESOLVED,
+    tidemark_sync_point: events.SYNC_POINT,
+    tidemark_handshake: events.HANDSHAKE,
+    tidemark_control: events.CONTROL,
 }

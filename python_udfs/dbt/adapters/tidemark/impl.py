@@ -22,7 +22,11 @@ class TidemarkAdapter(SparkAdapter):
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
         # Wrong settings end the command here, before anything is parsed or run.
-        errors = [finding for finding in check_project_vars(project_vars(config), config.cli_vars) if finding.severity == ERROR]
+        errors = [
+            finding
+            for finding in check_project_vars(project_vars(config), config.cli_vars)
+            if finding.severity == ERROR
+        ]
         if errors:
             raise DbtConfigError(str(ConfigError(errors)))
 
@@ -65,7 +69,9 @@ class InProcessPythonJob(PythonJobHelper):
             raise
         except Exception as error:
             line = _model_line(error, f"{self.name}.py")
-            raise DbtRuntimeError(f"Python model {self.name}{line}: {type(error).__name__}: {short_message(error)}") from None
+            raise DbtRuntimeError(
+                f"Python model {self.name}{line}: {type(error).__name__}: {short_message(error)}"
+            ) from None
 
 
 def _model_line(error: BaseException, file_name: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 # A Python task's failure carries the traceback of the worker; its last line is the message.
-_PYTHON_ERROR = re.compile(r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Shrank|NotFound|Busy|[A-Z]\w*)): (?P<text>.+)$")
+_PYTHON_ERROR = re.compile(
+    r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Shrank|NotFound|Busy|[A-Z]\w*)): (?P<text>.+)$"
+)
 _JAVA_FRAME = re.compile(r"^\s+at [\w.$]+\(|^\s*\.\.\. \d+ more|^JVM stacktrace|^Driver stacktrace")
 
 
