@@ -6,14 +6,17 @@ the changefeed's filter leaves out are not printed. Soft-delete and active-activ
 
 A watermark is printed when a Resolved event moves the smallest resolved ts of all running dispatchers. What cannot be decoded is reported on
 stderr with file and offset, and everything around it is still read.
+
+With Avro, the schema registry of the sink URI is not contacted: ids are 1, 2, 3 in the order of registration, unless --registry names one. --schemas shows
+what was registered: to a file, one object with id, request_path, schema and subject per line; without a file, between the messages and with
+kind = schema, each before the first message that needs it.
 """
 
 from __future__ import annotations
 
 import base64
-import dataclasses
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from tidemark import compat
@@ -23,9 +26,14 @@ from tidemark.config.load import load
 from tidemark.config.settings import Settings
 from tidemark.dispatch.router import Router
 from tidemark.dispatch.table_filter import TableFilter
+from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.ddl import DdlStatement, statements
+from tidemark.encode.errors import EncodeError
 from tidemark.encode.protocol import Encoder, Message, encoder_for
 from tidemark.logs import find_logs, open_log
+from tidemark.registry.open import open_url
+from tidemark.registry.recorded import Recorded
+from tidemark.registry.sequential import SequentialIds
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.ddl import DDLEvent
@@ -38,6 +46,7 @@ from tidemark.wire.tracker import SchemaTracker
 
 SUMMARY = "print the messages that a sink would send"
 _JOINED = 32
+_BETWEEN_MESSAGES = "-"
 
 
 def add_arguments(parser) -> None:
@@ -57,10 +66,38 @@ def add_arguments(parser) -> None:
         default="design",
         help="follow the design documents or TiCDC as shipped",
     )
+    parser.add_argument(
+        "--schemas",
+        metavar="FILE",
+        nargs="?",
+        const=_BETWEEN_MESSAGES,
+        help="Avro: show the registered schemas, in FILE or between the messages",
+    )
+    parser.add_argument(
+        "--registry",
+        metavar="URL",
+        help="Avro: register schemas there, such as file:///folder or http://host:8081",
+    )
 
 
 def run(args) -> int:
-    shown = _Shown(load(args.changefeed, args.sink_uri, args.compat))
+    settings = load(args.changefeed, args.sink_uri, args.compat)
+    if settings.protocol != "avro":
+        if args.schemas or args.registry:
+            raise EncodeError("--schemas and --registry are for protocol=avro")
+        return _print(args, _Shown(settings, encoder_for(settings)), None)
+    registry = Recorded(open_url(args.registry) if args.registry else SequentialIds())
+    between = args.schemas == _BETWEEN_MESSAGES
+    shown = _Shown(settings, AvroEncoder(settings, registry=registry), registry if between else None)
+    if between or args.schemas is None:
+        return _print(args, shown, None)
+    with open(args.schemas, "wb") as schemas:
+        return _print(
+            args, shown, lambda: schemas.writelines(json_line(made.document()) for made in registry.take())
+        )
+
+
+def _print(args, shown: _Shown, after_step: Callable[[], None] | None) -> int:
     write = sys.stdout.buffer.write
     reader = _Reader()
     bad = 0
@@ -75,6 +112,8 @@ def run(args) -> int:
                     continue
                 for message in shown.messages(found):
                     write(json_line(message))
+                if after_step is not None:
+                    after_step()
         progress.close()
     sys.stdout.buffer.flush()
     if bad:
@@ -139,9 +178,10 @@ class _Reader:
 class _Shown:
     """Messages as JSON objects."""
 
-    def __init__(self, settings: Settings):
-        self._encoder: Encoder = encoder_for(settings)
-        self._router = _router(settings)
+    def __init__(self, settings: Settings, encoder: Encoder, registry: Recorded | None = None):
+        self._encoder = encoder
+        self._registry = registry
+        self._router = Router.for_topics(settings)
         changefeed = settings.changefeed
         self._filter = TableFilter(changefeed.filter_rules, case_sensitive=changefeed.case_sensitive)
         self._seen_ddl: set[tuple[int, int, str]] = set()
@@ -157,6 +197,8 @@ class _Shown:
             return
         topic = self._router.route(table.schema, table.table).topic if self._router else None
         encoded = self._encoder.encode_rows(batch)
+        for made in self._registry.take() if self._registry else ():
+            yield {"kind": "schema", **made.document()}
         commit_ts = batch.changes.commit_ts[encoded.change].tolist()
         for ts, key, value, error in zip(
             commit_ts,
@@ -195,20 +237,6 @@ class _Shown:
         if message is not None:
             topic = self._router.ddl_topic("", "") if self._router else None
             yield _shown("watermark", "", "", ts, topic, message)
-
-
-def _router(settings: Settings) -> Router | None:
-    if settings.sink_kind not in ("kafka", "pulsar"):
-        return None
-    options = settings.uri.options
-    if options.partition_num is None:
-        # Only topics are shown; the number of partitions may stay unknown.
-        options = dataclasses.replace(options, partition_num=_enough_partitions(settings))
-    return Router(dataclasses.replace(settings, uri=dataclasses.replace(settings.uri, options=options)))
-
-
-def _enough_partitions(settings: Settings) -> int:
-    return 1 + max((rule.number for rule in settings.sink.dispatchers if rule.number is not None), default=0)
 
 
 def _shown(

@@ -6,7 +6,7 @@ name to the topic of the sink URI. DDL goes to partition 0 with canal and canal-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -52,6 +52,17 @@ class Router:
         self._routes: dict[tuple[str, str], tuple[DispatchRule | None, Route]] = {}
         # By table name: the table's version that was seen last, and its partitioner.
         self._partitioners: dict[tuple[str, str], tuple[TableInfo, Partitioner]] = {}
+
+    @classmethod
+    def for_topics(cls, settings: Settings) -> Router | None:
+        """A router that is only asked for topics, so the number of partitions may stay unknown. None for sinks without topics."""
+        if settings.sink_kind not in ("kafka", "pulsar"):
+            return None
+        options = settings.uri.options
+        if options.partition_num is None:
+            numbers = [rule.number for rule in settings.sink.dispatchers if rule.number is not None]
+            options = replace(options, partition_num=1 + max(numbers, default=0))
+        return cls(replace(settings, uri=replace(settings.uri, options=options)))
 
     def route(self, schema: str, table: str) -> Route:
         return self._matched(schema, table)[1]

@@ -1,6 +1,6 @@
 """Which columns of a table are sent.
 
-Virtual generated columns have no value in a stream and are never sent. `column-selectors` of the changefeed may leave out more: the first
+Virtual generated columns have no value in a stream; all protocols but Avro leave them out. `column-selectors` of the changefeed may leave out more: the first
 selector whose matcher takes the table decides. Its column rules are patterns of the table filter without the part for the schema (`a*`,
 `!secret`), never mind the case; the last rule that matches a column decides, and a column that no rule matches is left out.
 """
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 class ColumnChoice:
-    def __init__(self, settings: Settings):
+    def __init__(self, settings: Settings, *, with_virtual: bool = False):
+        self._with_virtual = with_virtual
         case_sensitive = settings.changefeed.case_sensitive
         self._selectors = [
             (TableFilter(selector.matcher, case_sensitive=case_sensitive), _column_filter(selector.columns))
@@ -35,7 +36,9 @@ class ColumnChoice:
 
     def _choose(self, table: TableInfo) -> list[int]:
         chosen = [
-            position for position, column in enumerate(table.columns) if not column.is_virtual_generated
+            position
+            for position, column in enumerate(table.columns)
+            if self._with_virtual or not column.is_virtual_generated
         ]
         for matcher, columns in self._selectors:
             if matcher.matches(table.schema, table.table):

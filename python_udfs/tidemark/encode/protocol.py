@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 ENCODERS = {
     "csv": ("csv", "CsvEncoder"),
     "canal-json": ("canal_json", "CanalJsonEncoder"),
+    "avro": ("avro", "AvroEncoder"),
 }
 
 

@@ -1,0 +1,273 @@
+"""Avro: a key and a value per row change, in the frame of the Confluent registry.
+
+    message := 00 schema id:u32 datum                                (big endian)
+
+An insert or update has a key and a value, a delete a key and no value; a table without a primary key has no keys. With enable-tidb-extension the
+value ends with the operation ("c" or "u"), the commit ts and its physical time in milliseconds; with avro-enable-watermark on top, DDL
+statements and watermarks are messages too: a byte 1 and a JSON object, a byte 2 and the ts.
+
+Schemas are registered when rows need them, the key's before the value's, once per table version, under the subjects of the table's topic. A topic
+has one schema, so two tables cannot share one (TopicNameStrategy); `compat: ticdc` leaves that to the registry.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.dispatch.router import Router
+from tidemark.encode.avro_binary import Narrow, Piece, constant, joined, long
+from tidemark.encode.avro_columns import field_pieces, operation
+from tidemark.encode.avro_schema import (
+    DEFAULT_KEYSPACE,
+    AvroOptions,
+    NoAvroSchema,
+    RecordSchema,
+    key_schema,
+    subjects,
+    value_schema,
+)
+from tidemark.encode.columns import ColumnChoice
+from tidemark.encode.ddl import DdlStatement
+from tidemark.encode.errors import EncodeError
+from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error
+from tidemark.encode.strings import contiguous, offsets_of
+from tidemark.wire.rows import DELETE, UPDATE, RowBatch
+from tidemark.wire.table_info import TableInfo
+from tidemark.wire.table_json import go_json
+
+if TYPE_CHECKING:
+    from tidemark.config import Settings
+
+FRAME = struct.Struct(">BI")
+MAGIC = 0
+LENGTH = struct.Struct(">i")
+NO_BYTES = -1
+_DDL, _WATERMARK = 1, 2
+# The low bits of a ts count within a millisecond.
+_TS_LOGICAL_BITS = 18
+# What Kafka adds to a message at most: five 32-bit and one 64-bit variable-length number, and a byte.
+_RECORD_OVERHEAD = 5 * 5 + 10 + 1
+
+
+class SchemaIds(Protocol):
+    """What an encoder needs of a registry."""
+
+    def register(self, subject: str, schema: str) -> int:
+        """The id of a schema under a subject, which has it from now on."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _TableSchemas:
+    table: TableInfo
+    subjects: tuple[str, str]
+    # None: no primary key. A text: why there is no schema.
+    key: RecordSchema | str | None
+    value: RecordSchema | str
+
+
+class AvroEncoder:
+    extension = ".avro"
+
+    def __init__(
+        self,
+        settings: Settings,
+        clock: Callable[[], int] | None = None,
+        *,
+        registry: SchemaIds | None = None,
+        keyspace: str = DEFAULT_KEYSPACE,
+    ):
+        """Without `registry`, the one of the settings is opened when the first schema is needed. Avro messages carry no build time."""
+        options = settings.uri.options
+        self._settings = settings
+        self._registry = registry
+        self._options = AvroOptions.of(settings, keyspace)
+        self._columns = ColumnChoice(settings, with_virtual=True)
+        self._router = Router.for_topics(settings)
+        self._one_table_per_topic = not settings.compat.avro_static_topics
+        self._max_message_bytes = options.max_message_bytes
+        self._events = options.enable_tidb_extension and options.avro_enable_watermark
+        self._schemas: dict[int, _TableSchemas] = {}
+        self._tables: dict[str, tuple[str, str]] = {}
+        self._ids: dict[tuple[str, str], int] = {}
+
+    def encode_rows(self, batch: RowBatch) -> Messages:
+        changes = batch.changes
+        count = len(changes)
+        schemas = self._of(batch.table)
+        deleted = changes.op == DELETE
+        rows = np.where(deleted, changes.pre, changes.post)
+        key, errors = pa.nulls(count, pa.binary()), []
+        if schemas.key is not None:
+            everything = np.ones(count, bool)
+            key, error = self._datums(batch, schemas.subjects[0], schemas.key, rows, everything, ())
+            errors.append(error)
+        live = ~deleted
+        value, error = self._datums(
+            batch, schemas.subjects[1], schemas.value, rows, live, self._extension(batch, live)
+        )
+        errors.append(error)
+        error = first_error([error for error in [*errors, self._too_large(key, value)] if error is not None])
+        if error is None:
+            return Messages(np.arange(count), key, value, pa.nulls(count, pa.string()))
+        nothing = pa.scalar(None, pa.binary())
+        failed = error.is_valid()
+        return Messages(
+            np.arange(count), pc.if_else(failed, nothing, key), pc.if_else(failed, nothing, value), error
+        )
+
+    def encode_file(self, batch: RowBatch) -> EncodedFile:
+        """Messages for a file: length and bytes of the key, length and bytes of the value (i32, big endian; -1 stands for none)."""
+        messages = self.encode_rows(batch)
+        count = len(messages)
+        pieces = [*_with_length(messages.key), *_with_length(messages.value)]
+        data = joined(pieces, count)
+        failed = messages.error.is_valid()
+        lengths = np.diff(offsets_of(data)).astype(np.int64)
+        if messages.error.null_count == count:
+            return EncodedFile(contiguous(data), lengths, None)
+        lengths[failed.to_numpy(zero_copy_only=False)] = 0
+        return EncodedFile(contiguous(data.filter(pc.invert(failed))), lengths, messages.error)
+
+    def file_header(self, table: TableInfo) -> bytes:
+        return b""
+
+    def encode_ddl(self, ddl: DdlStatement) -> Message | None:
+        if not self._events:
+            return None
+        document = {
+            "query": ddl.query,
+            "type": ddl.type,
+            "schema": ddl.schema,
+            "table": ddl.table,
+            "commitTs": ddl.finished_ts,
+        }
+        return Message(None, bytes([_DDL]) + go_json(document))
+
+    def encode_watermark(self, ts: int) -> Message | None:
+        return Message(None, bytes([_WATERMARK]) + ts.to_bytes(8, "big")) if self._events else None
+
+    def topic(self, table: TableInfo) -> str:
+        """Storage has no topics; its subjects are named as if there were one per table."""
+        if self._router is None:
+            return f"{table.schema}.{table.table}"
+        return self._router.route(table.schema, table.table).topic
+
+    def _of(self, table: TableInfo) -> _TableSchemas:
+        found = self._schemas.get(id(table))
+        if found is None or found.table is not table:
+            found = self._schemas[id(table)] = self._made(table)
+        return found
+
+    def _made(self, table: TableInfo) -> _TableSchemas:
+        topic = self.topic(table)
+        names = subjects(topic)
+        owner = self._tables.setdefault(names[0], (table.schema, table.table))
+        if owner != (table.schema, table.table) and self._one_table_per_topic:
+            raise EncodeError(
+                f"topic {topic!r}: {owner[0]}.{owner[1]} and {table.schema}.{table.table} would share its subjects, but with Avro a "
+                "topic can carry one table only; add a dispatch rule with topic = '{schema}_{table}'"
+            )
+        chosen = self._columns.of(table)
+        made: list[RecordSchema | str | None] = []
+        for schema_of in (key_schema, value_schema):
+            try:
+                made.append(schema_of(table, self._options, chosen))
+            except NoAvroSchema as problem:
+                made.append(str(problem))
+        return _TableSchemas(table, names, *made)
+
+    def _datums(
+        self,
+        batch: RowBatch,
+        subject: str,
+        schema: RecordSchema | str,
+        rows: np.ndarray,
+        wanted: np.ndarray,
+        more: tuple[Piece, ...],
+    ) -> tuple[pa.BinaryArray, pa.StringArray | None]:
+        """(framed datums of the row changes that are wanted, why a row change has none)"""
+        if not wanted.any():
+            return pa.nulls(len(wanted), pa.binary()), None
+        if isinstance(schema, str):
+            reason = pa.array(np.where(wanted, schema, None), pa.string())
+            return pa.nulls(len(wanted), pa.binary()), reason
+        rows = rows[wanted]
+        columns = batch.columns.select([field.position for field in schema.fields])
+        if len(rows) != columns.num_rows or not np.array_equal(rows, np.arange(len(rows))):
+            columns = columns.take(pa.array(rows))
+        pieces: list[Piece] = [constant(FRAME.pack(MAGIC, self._id(subject, schema, batch.table)), len(rows))]
+        errors = []
+        for field, array in zip(schema.fields, columns.columns, strict=True):
+            some, error = field_pieces(array, field)
+            pieces += some
+            errors += [] if error is None else [error]
+        datums = joined([*pieces, *more], len(rows))
+        return _spread(datums, wanted), _spread_text(first_error(errors), wanted)
+
+    def _extension(self, batch: RowBatch, live: np.ndarray) -> tuple[Piece, ...]:
+        if not self._options.extension:
+            return ()
+        ts = batch.changes.commit_ts[live]
+        physical = ts >> np.uint64(_TS_LOGICAL_BITS)
+        return (
+            operation(batch.changes.op[live] == UPDATE),
+            long(ts.view(np.int64)),
+            long(physical.view(np.int64)),
+        )
+
+    def _id(self, subject: str, schema: RecordSchema, table: TableInfo) -> int:
+        known = self._ids.get((subject, schema.text))
+        if known is None:
+            if self._registry is None:
+                from tidemark.registry import open_registry
+
+                self._registry = open_registry(self._settings)
+            known = self._ids[subject, schema.text] = self._registry.register(subject, schema.text)
+        return known
+
+    def _too_large(self, key: pa.BinaryArray, value: pa.BinaryArray) -> pa.StringArray | None:
+        lengths = np.diff(offsets_of(key)) + np.diff(offsets_of(value)) + _RECORD_OVERHEAD
+        large = lengths > self._max_message_bytes
+        if not large.any():
+            return None
+        sizes = pc.binary_join_element_wise(
+            "a message of ",
+            pa.array(lengths).cast(pa.string()),
+            f" bytes; max-message-bytes is {self._max_message_bytes}",
+            "",
+        )
+        return pc.if_else(pa.array(large), sizes, pa.scalar(None, pa.string()))
+
+
+def _spread(values: pa.BinaryArray, where: np.ndarray) -> pa.BinaryArray:
+    """`values` in the rows that `where` marks, in order; NULL in all others. No bytes are moved."""
+    if len(values) == len(where):
+        return values
+    edges = offsets_of(values)
+    offsets = np.empty(len(where) + 1, np.int32)
+    offsets[0] = edges[0]
+    offsets[1:] = edges[np.cumsum(where)]
+    valid = pa.array(where).buffers()[1]
+    buffers = [valid, pa.py_buffer(offsets), values.buffers()[2]]
+    return pa.Array.from_buffers(pa.binary(), len(where), buffers, null_count=len(where) - len(values))
+
+
+def _spread_text(values: pa.StringArray | None, where: np.ndarray) -> pa.StringArray | None:
+    if values is None or len(values) == len(where):
+        return values
+    index = np.cumsum(where) - 1
+    return values.take(pa.array(index, mask=~where))
+
+
+def _with_length(values: pa.BinaryArray) -> list[Piece]:
+    lengths = np.diff(offsets_of(values)).astype(">i4")
+    lengths[values.is_null().to_numpy(zero_copy_only=False)] = NO_BYTES
+    block = lengths.view(np.uint8).reshape(-1, LENGTH.size)
+    return [Narrow(block, None, LENGTH.size), values.fill_null(b"")]
