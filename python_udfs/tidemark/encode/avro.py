@@ -12,7 +12,6 @@ has one schema, so two tables cannot share one (TopicNameStrategy); `compat: tic
 
 from __future__ import annotations
 
-import dataclasses
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
@@ -21,23 +20,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.dispatch.router import Router
 from tidemark.encode.avro_binary import Narrow, Piece, constant, joined, long
 from tidemark.encode.avro_columns import field_pieces, operation
-from tidemark.encode.avro_schema import (
-    DEFAULT_KEYSPACE,
-    AvroOptions,
-    NoAvroSchema,
-    RecordSchema,
-    key_schema,
-    subjects,
-    value_schema,
-)
-from tidemark.encode.columns import ColumnChoice
+from tidemark.encode.avro_schema import DEFAULT_KEYSPACE, RecordSchema
+from tidemark.encode.avro_tables import AvroSchemas
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.errors import EncodeError
 from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error
 from tidemark.encode.strings import contiguous, offsets_of
+from tidemark.registry.errors import RegistryError
+from tidemark.registry.open import open_registry
 from tidemark.wire.rows import DELETE, UPDATE, RowBatch
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.table_json import go_json
@@ -63,15 +54,6 @@ class SchemaIds(Protocol):
         """The id of a schema under a subject, which has it from now on."""
 
 
-@dataclasses.dataclass(frozen=True)
-class _TableSchemas:
-    table: TableInfo
-    subjects: tuple[str, str]
-    # None: no primary key. A text: why there is no schema.
-    key: RecordSchema | str | None
-    value: RecordSchema | str
-
-
 class AvroEncoder:
     extension = ".avro"
 
@@ -87,20 +69,16 @@ class AvroEncoder:
         options = settings.uri.options
         self._settings = settings
         self._registry = registry
-        self._options = AvroOptions.of(settings, keyspace)
-        self._columns = ColumnChoice(settings, with_virtual=True)
-        self._router = Router.for_topics(settings)
-        self._one_table_per_topic = not settings.compat.avro_static_topics
+        self._schemas = AvroSchemas(settings, keyspace)
+        self._extended = options.enable_tidb_extension
         self._max_message_bytes = options.max_message_bytes
         self._events = options.enable_tidb_extension and options.avro_enable_watermark
-        self._schemas: dict[int, _TableSchemas] = {}
-        self._tables: dict[str, tuple[str, str]] = {}
         self._ids: dict[tuple[str, str], int] = {}
 
     def encode_rows(self, batch: RowBatch) -> Messages:
         changes = batch.changes
         count = len(changes)
-        schemas = self._of(batch.table)
+        schemas = self._schemas.of(batch.table)
         deleted = changes.op == DELETE
         rows = np.where(deleted, changes.pre, changes.post)
         key, errors = pa.nulls(count, pa.binary()), []
@@ -153,36 +131,6 @@ class AvroEncoder:
     def encode_watermark(self, ts: int) -> Message | None:
         return Message(None, bytes([_WATERMARK]) + ts.to_bytes(8, "big")) if self._events else None
 
-    def topic(self, table: TableInfo) -> str:
-        """Storage has no topics; its subjects are named as if there were one per table."""
-        if self._router is None:
-            return f"{table.schema}.{table.table}"
-        return self._router.route(table.schema, table.table).topic
-
-    def _of(self, table: TableInfo) -> _TableSchemas:
-        found = self._schemas.get(id(table))
-        if found is None or found.table is not table:
-            found = self._schemas[id(table)] = self._made(table)
-        return found
-
-    def _made(self, table: TableInfo) -> _TableSchemas:
-        topic = self.topic(table)
-        names = subjects(topic)
-        owner = self._tables.setdefault(names[0], (table.schema, table.table))
-        if owner != (table.schema, table.table) and self._one_table_per_topic:
-            raise EncodeError(
-                f"topic {topic!r}: {owner[0]}.{owner[1]} and {table.schema}.{table.table} would share its subjects, but with Avro a "
-                "topic can carry one table only; add a dispatch rule with topic = '{schema}_{table}'"
-            )
-        chosen = self._columns.of(table)
-        made: list[RecordSchema | str | None] = []
-        for schema_of in (key_schema, value_schema):
-            try:
-                made.append(schema_of(table, self._options, chosen))
-            except NoAvroSchema as problem:
-                made.append(str(problem))
-        return _TableSchemas(table, names, *made)
-
     def _datums(
         self,
         batch: RowBatch,
@@ -212,7 +160,7 @@ class AvroEncoder:
         return _spread(datums, wanted), _spread_text(first_error(errors), wanted)
 
     def _extension(self, batch: RowBatch, live: np.ndarray) -> tuple[Piece, ...]:
-        if not self._options.extension:
+        if not self._extended:
             return ()
         ts = batch.changes.commit_ts[live]
         physical = ts >> np.uint64(_TS_LOGICAL_BITS)
@@ -225,11 +173,12 @@ class AvroEncoder:
     def _id(self, subject: str, schema: RecordSchema, table: TableInfo) -> int:
         known = self._ids.get((subject, schema.text))
         if known is None:
-            if self._registry is None:
-                from tidemark.registry import open_registry
-
-                self._registry = open_registry(self._settings)
-            known = self._ids[subject, schema.text] = self._registry.register(subject, schema.text)
+            try:
+                self._registry = self._registry or open_registry(self._settings)
+                known = self._ids[subject, schema.text] = self._registry.register(subject, schema.text)
+            except RegistryError as problem:
+                problem.table = f"{table.schema}.{table.table}"
+                raise
         return known
 
     def _too_large(self, key: pa.BinaryArray, value: pa.BinaryArray) -> pa.StringArray | None:

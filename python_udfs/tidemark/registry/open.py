@@ -1,7 +1,34 @@
-"""A registry by its URL."""
+"""A registry by its URL: `file:///folder` is an embedded one, `http://` and `https://` are servers."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
-def open_url(url: str):
-    raise NotImplementedError
+from tidemark.registry.confluent import ConfluentRegistry
+from tidemark.registry.embedded import EmbeddedRegistry
+from tidemark.registry.errors import RegistryError
+
+if TYPE_CHECKING:
+    from tidemark.config import Settings
+
+Registry = ConfluentRegistry | EmbeddedRegistry
+
+
+def open_registry(settings: Settings) -> Registry:
+    """The registry of the settings."""
+    url = settings.uri.options.schema_registry
+    if not url:
+        raise RegistryError(
+            "Avro needs a schema registry; add schema-registry=http://… or file:///… to the sink URI"
+        )
+    return open_url(url)
+
+
+def open_url(url: str) -> Registry:
+    if url.startswith("file:"):
+        split = urlsplit(url)
+        if split.netloc not in ("", "localhost") or not split.path.strip("/"):
+            raise RegistryError(f"schema-registry {url!r}: write file:///folder, with three slashes")
+        return EmbeddedRegistry(unquote(split.path))
+    return ConfluentRegistry(url)
