@@ -87,10 +87,11 @@ class EmbeddedRegistry:
 
     def _change(self, change: Callable[[RegistryState], _T]) -> _T:
         with self._locked():
-            state = self.state().copy()
+            # Read anew: file times are coarse, so a stamp alone is not enough to build upon.
+            state = self._read() if self._file.exists() else RegistryState()
             before = state.document()
             result = change(state)
-            if state.document() != before or not self._file.exists():
+            if state.document() != before:
                 self._write(state)
             return result
 

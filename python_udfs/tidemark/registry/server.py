@@ -33,6 +33,8 @@ from tidemark.registry.state import SubjectVersion
 
 CONTENT_TYPE = "application/vnd.schemaregistry.v1+json"
 _MAX_BODY = 16 * 1024 * 1024
+# How long closing may take.
+_POLL_SECONDS = 0.05
 
 
 class RegistryServer:
@@ -54,7 +56,9 @@ class RegistryServer:
         if tls is not None:
             self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.url = f"{'http' if tls is None else 'https'}://{host}:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": _POLL_SECONDS}, daemon=True
+        )
 
     def __enter__(self) -> RegistryServer:
         self._thread.start()

@@ -140,7 +140,12 @@ class RegistryState:
         subjects = {
             subject: [version.id for version in versions] for subject, versions in self.registered.items()
         }
-        return {"compatibility": self.level, "levels": self.levels, "schemas": schemas, "subjects": subjects}
+        return {
+            "compatibility": self.level,
+            "levels": dict(self.levels),
+            "schemas": schemas,
+            "subjects": subjects,
+        }
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> RegistryState:
