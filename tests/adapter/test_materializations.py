@@ -7,6 +7,7 @@ import textwrap
 import uuid
 
 import pytest
+
 from dbt_support import Dbt
 
 PROFILE = """

@@ -23,10 +23,14 @@ def print_summary() -> None:
         )
         _line("events", ", ".join(f"{row.event_name} {row.frames:,}" for row in counts) or "none")
     if "quarantine" in names:
-        bad = rows("select reason, count(*) as frames from {schema}.quarantine group by reason order by reason")
+        bad = rows(
+            "select reason, count(*) as frames from {schema}.quarantine group by reason order by reason"
+        )
         _line("bad frames", ", ".join(f"{row.reason} {row.frames:,}" for row in bad) or "none")
     if "log_positions" in names:
-        for row in rows("select count(*) as files, sum(read_up_to) as bytes, sum(torn_bytes) as torn from {schema}.log_positions"):
+        for row in rows(
+            "select count(*) as files, sum(read_up_to) as bytes, sum(torn_bytes) as torn from {schema}.log_positions"
+        ):
             torn = f", {row.torn:,} bytes of an unfinished frame wait for the next run" if row.torn else ""
             _line("log", f"{row.files:,} files, {row.bytes or 0:,} bytes read{torn}")
     _line("tables", f"{len(names)} in schema {schema}, below {state_dir}")

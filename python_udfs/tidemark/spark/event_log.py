@@ -1,11 +1,11 @@
 """Data source `tidemark_events`: the frames of event logs.
 
 Name          tidemark_events
-Options       segments     JSON list of [batch_id, upstream_id, file, start, end, log size]: what to read, as planned by tidemark_log_plan
-              event_types  comma-separated type numbers; other frames, and versions that nobody can decode, stay in the reader
-                           (default: all, and corrupt ranges too)
-              payload      `full` (default), `transactions`: without the row chunk of a BatchDML, or `header`: only the first 16 bytes
-                           of each frame, and more of those of unknown types and versions
+Options       segments  JSON list of [batch_id, upstream_id, file, start, end, log size]: what to read, as planned by tidemark_log_plan
+              family    dml, ddl, resolved, syncpoint, handshake or control: other frames, and versions that nobody can decode, stay in the
+                        reader (default: all frames, and corrupt ranges too)
+              payload   `full` (default), `transactions`: without the row chunk of a BatchDML, or `header`: only the first 16 bytes
+                        of each frame, and more of those of unknown types and versions
 Partitioning  neighbouring segments together, up to 32 MiB each
 Guarantees    Every frame of a segment once, with its place. Bytes that belong to no frame come as a row with `skip_reason` and at most
               QUARANTINE_BYTES of them. Memory is bounded by BATCH_BYTES, or by one frame where a frame is larger.
@@ -27,6 +27,7 @@ from tidemark.wire.errors import WireError
 from tidemark.wire.framing import FrameRun, Skipped, TornTail, scan_runs
 from tidemark.wire.header import HEADER_SIZE
 from tidemark.wire.header_columns import is_known
+from tidemark.wire.registry import EVENT_TYPES
 from tidemark.wire.transactions import chunk_start
 
 PARTITION_BYTES = 32 * 1024 * 1024
@@ -78,8 +79,10 @@ class _Segments(InputPartition):
 class EventLogReader(DataSourceReader):
     def __init__(self, options):
         self.segments = [Segment(*row) for row in json.loads(options.get("segments", "[]"))]
-        wanted = options.get("event_types", "")
-        self.event_types = [int(word) for word in wanted.split(",") if word.strip()]
+        family = options.get("family")
+        self.event_types = (
+            [kind.id for kind in EVENT_TYPES.values() if kind.family == family] if family else None
+        )
         self.payload = options.get("payload", "full")
         self.header_only = self.payload == "header"
 
@@ -103,13 +106,13 @@ class EventLogReader(DataSourceReader):
                 for piece in _join_runs(scan_runs(log, segment.start, segment.end, segment.log_size)):
                     if isinstance(piece, FrameRun):
                         yield from self._frames(log, segment, piece)
-                    elif isinstance(piece, Skipped) and not self.event_types:
+                    elif isinstance(piece, Skipped) and self.event_types is None:
                         yield self._skipped(log, segment, piece)
 
     def _frames(self, log, segment: Segment, run: FrameRun) -> Iterator[pa.RecordBatch]:
         offset, length = run.offset, run.length
         known = is_known(run.event_type, run.version)
-        if self.event_types:
+        if self.event_types is not None:
             chosen = known & np.isin(run.event_type, self.event_types)
             offset, length = offset[chosen], length[chosen]
             known = known[chosen]

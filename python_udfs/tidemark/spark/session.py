@@ -30,11 +30,15 @@ def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], N
     """The session of this process, started on the first call. `settings` are Spark properties that win over ours."""
     global _session, _lock
     with _guard:
+        if _lock is not None and _lock.path.parent != state_dir:
+            raise SparkNotStarted(
+                f"this process already runs with the state folder {_lock.path.parent}; {state_dir} needs a process of its own"
+            )
+        if _lock is None:
+            lock = StateLock(state_dir)
+            lock.acquire(say)
+            _lock = lock
         if _session is None or _session._jsc.sc().isStopped():
-            if _lock is None:
-                lock = StateLock(state_dir)
-                lock.acquire(say)
-                _lock = lock
             _session = _start(state_dir, settings)
         _make_active(_session)
         return _session
@@ -66,7 +70,8 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": " ".join(
             [
-                "-XX:+UseParallelGC",
+                "-XX:+UseSerialGC",
+                "-XX:TieredStopAtLevel=1",
                 "-Duser.timezone=UTC",
                 f"-Dderby.system.home={metastore}",
                 f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
@@ -108,10 +113,13 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
         (state_dir / folder).mkdir(parents=True, exist_ok=True)
 
     from pyspark.errors import PySparkRuntimeError
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
     from tidemark.spark.registration import register_all
 
+    # It would print every failed query with Java's stack trace; dbt says what failed, and the rest is in Spark's log.
+    PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     builder = SparkSession.builder
     for key, value in {**defaults(state_dir), **settings}.items():
         builder = builder.config(key, value)

@@ -1,0 +1,157 @@
+"""What `make run` does, on small logs: build, build again, grow, break."""
+
+import io
+from collections import Counter
+
+import pytest
+
+from support import golden
+from tidemark.cli.demo_log import write_demo_logs
+from tidemark.wire.framing import Frame, scan
+from tidemark.wire.header import HEADER_SIZE
+
+RESOLVED = golden("wire/resolved_typical.bin").read_bytes()
+STREAM = golden("streams/orders.bin").read_bytes()
+
+
+@pytest.fixture
+def demo(tmp_path):
+    """Two upstreams, and what their logs hold by event type."""
+    out = tmp_path / "demo"
+    write_demo_logs(out, tables=3, rows=600, upstreams=2, seed=7)
+    counts = Counter()
+    for file in sorted(out.rglob("*.bin")):
+        upstream = file.parent.name.removeprefix("upstream-")
+        for piece in scan(io.BytesIO(file.read_bytes())):
+            counts[upstream, piece.header.event_type] += 1
+    return [{"upstream_id": str(n), "path": str(out / f"upstream-{n}")} for n in (1, 2)], counts
+
+
+def event_counts(dbt):
+    return {(row["upstream_id"], row["event_type"]): row["frame_count"] for row in dbt.table("event_counts")}
+
+
+def test_a_demo_log_is_counted_and_a_second_run_changes_nothing(dbt, demo, capsys):
+    logs, counts = demo
+    dbt.vars = {"event_logs": logs}
+    dbt.ok("build")
+    assert event_counts(dbt) == counts
+    assert dbt.table("quarantine") == []
+    assert {kind for _, kind in counts} == set(range(1, 13)), "the demo shows every type that stands alone"
+
+    state = {
+        name: dbt.rows(f"select count(*) as n, sum(hash(*)) as h from {{schema}}.{name}")
+        for name in STATE_TABLES
+    }
+    dbt.ok("build")
+    again = {
+        name: dbt.rows(f"select count(*) as n, sum(hash(*)) as h from {{schema}}.{name}")
+        for name in STATE_TABLES
+    }
+    assert again == state
+
+    from tidemark.cli.summary import print_summary
+
+    capsys.readouterr()
+    print_summary()
+    summary = capsys.readouterr().out
+    assert f"batch_dml {counts['1', 1] + counts['2', 1]}" in summary
+    assert "bad frames  none" in summary
+
+
+STATE_TABLES = [
+    "log_segments",
+    "stg_frames",
+    "stg_transactions",
+    "stg_ddl_events",
+    "stg_resolved_events",
+    "stg_handshakes",
+    "stg_sync_points",
+    "stg_control_events",
+]
+
+
+def test_an_empty_log_folder_is_no_error_and_the_first_events_are_read_when_they_come(dbt, tmp_path):
+    folder = tmp_path / "log"
+    folder.mkdir()
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(folder)}]}
+    dbt.ok("build")
+    assert event_counts(dbt) == {}
+    (folder / "a.bin").write_bytes(RESOLVED * 2)
+    dbt.ok("build")
+    assert event_counts(dbt) == {("1", 3): 2}
+
+
+def test_only_what_a_log_gained_is_read_by_the_next_run(dbt, tmp_path):
+    log = tmp_path / "a.bin"
+    frames = [piece for piece in scan(io.BytesIO(STREAM)) if isinstance(piece, Frame)]
+    half = frames[len(frames) // 2]
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
+    log.write_bytes(STREAM[: half.offset + HEADER_SIZE + 3])
+    dbt.ok("run", "--select", "log_segments", "stg_frames", "log_positions")
+    waiting = dbt.table("log_positions")[0]
+    assert (waiting["read_up_to"], waiting["torn_bytes"]) == (half.offset, HEADER_SIZE + 3)
+    log.write_bytes(STREAM)
+    dbt.ok("run", "--select", "log_segments", "stg_frames", "log_positions")
+    assert [row["read_up_to"] for row in dbt.table("log_positions")] == [len(STREAM)]
+    batches = dbt.rows(
+        "select batch_id, count(*) as n from {schema}.stg_frames group by batch_id order by batch_id"
+    )
+    assert [row["n"] for row in batches] == [len(frames) // 2, len(frames) - len(frames) // 2]
+
+
+def test_bad_frames_are_quarantined_and_the_rest_goes_on(dbt, tmp_path):
+    log = tmp_path / "a.bin"
+    unknown_type = RESOLVED[:4] + (77).to_bytes(2, "big") + RESOLVED[6:]
+    unknown_version = RESOLVED[:6] + (9).to_bytes(2, "big") + RESOLVED[8:]
+    not_json = golden("wire/ddl_orders_create_schema.bin").read_bytes()
+    not_json = not_json[:HEADER_SIZE] + b"[" + not_json[HEADER_SIZE + 1 :]
+    log.write_bytes(
+        RESOLVED + unknown_type + RESOLVED + unknown_version + b"\x00" * 33 + RESOLVED + not_json + RESOLVED
+    )
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
+    dbt.ok("build")
+    bad = dbt.table("quarantine", "`offset`")
+    assert [(row["reason"], row["length"], bytes(row["bytes"])) for row in bad] == [
+        ("unknown_event_type", 56, unknown_type),
+        ("unsupported_version", 56, unknown_version),
+        ("bad_magic", 33, b"\x00" * 33),
+        ("invalid_field", len(not_json), not_json),
+    ]
+    assert len(dbt.rows("select * from {schema}.stg_resolved_events where error_reason is null")) == 4
+
+    message = dbt.fails("build", on_bad_frame="fail")
+    assert "4 frames cannot be read" in message
+    assert "at byte 56 (unknown_event_type)" in message
+
+
+def test_a_full_refresh_has_to_be_asked_for_twice(dbt, tmp_path):
+    log = tmp_path / "a.bin"
+    log.write_bytes(RESOLVED)
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
+    dbt.ok("run", "--select", "log_segments", "stg_frames", "event_types")
+    assert "rebuild_from_logs" in dbt.fails("run", "--full-refresh", "--select", "stg_frames")
+    dbt.ok("run", "--full-refresh", "--select", "stg_frames", rebuild_from_logs=True)
+    assert len(dbt.table("stg_frames")) == 1
+
+
+def test_wrong_settings_stop_before_anything_is_parsed(dbt):
+    message = dbt.fails(
+        "parse", event_logs=[{"upstream": "1"}], compat="new", on_bad_frame="ignore", as_of_ts="noon"
+    )
+    for part in (
+        "event_logs[0].upstream_id",
+        "event_logs[0].path",
+        "compat = 'new'",
+        "on_bad_frame",
+        "as_of_ts",
+    ):
+        assert part in message
+    assert "did you mean event_logs?" in dbt.fails("parse", event_log=[])
+
+
+def test_a_log_that_does_not_exist_is_named_without_a_stack_trace(dbt, tmp_path):
+    message = dbt.fails("run", event_logs=[{"upstream_id": "1", "path": str(tmp_path / "nowhere")}])
+    assert f"the event log {tmp_path / 'nowhere'} does not exist" in message
+    assert "Traceback" not in message
+    assert "\tat " not in message
