@@ -1,0 +1,181 @@
+"""Second phase, in the driver: what tasks have staged becomes part of the tree.
+
+    open_tree     take the lease, finish what an interrupted run has begun, remove leftovers
+    publish       plan, write the plan down (journal.py), carry it out: schema files, data, index, and the checkpoint last
+
+A crash at any point, followed by the same command, gives the bytes of a run without the crash: before the journal nothing of the tree has changed, and from
+then on the journal is carried out. A run whose checkpoint the tree has reached already does nothing.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tidemark.sinks.storage.errors import NameCollision, StaleRange, StorageError
+from tidemark.sinks.storage.filesystem import WORK, Store
+from tidemark.sinks.storage.index import next_number
+from tidemark.sinks.storage.journal import (
+    DataStep,
+    Journal,
+    discard_leftovers,
+    pending,
+    read_checkpoint,
+)
+from tidemark.sinks.storage.layout import StorageLayout
+from tidemark.sinks.storage.lease import Lease
+from tidemark.sinks.storage.schema_versions import SchemaVersions
+from tidemark.sinks.storage.span import Span
+from tidemark.sinks.storage.writer import StagedStream
+
+
+@dataclass(frozen=True)
+class OpenTree:
+    """A tree that this run alone may write to. A context manager: the lease ends with the block."""
+
+    store: Store
+    lease: Lease
+    # Where the next run begins.
+    checkpoint: int
+    # Checkpoints of runs that were finished on the way.
+    recovered: tuple[int, ...] = ()
+
+    def __enter__(self) -> OpenTree:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.lease.release()
+
+
+@dataclass(frozen=True)
+class Published:
+    checkpoint: int
+    # False: the tree had this checkpoint, or a later one, already.
+    wrote: bool
+    files: tuple[str, ...] = ()
+    schema_files: tuple[str, ...] = ()
+    rows: int = 0
+    bytes: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def open_tree(store: Store, purpose: str = "a storage sink") -> OpenTree:
+    """Call this first: it tells where the run begins."""
+    lease = Lease.acquire(store, purpose)
+    try:
+        recovered = recover(store, lease)
+        discard_leftovers(store)
+        return OpenTree(store, lease, read_checkpoint(store), recovered)
+    except BaseException:
+        lease.release()
+        raise
+
+
+def recover(store: Store, lease: Lease) -> tuple[int, ...]:
+    """Finish interrupted publications. Returns their checkpoints."""
+    journals = [Journal.load(store, path) for path in pending(store)]
+    for journal in journals:
+        journal.carry_out(store, lease)
+    return tuple(journal.checkpoint for journal in journals)
+
+
+def publish(
+    store: Store,
+    lease: Lease,
+    layout: StorageLayout,
+    span: Span,
+    staged: Iterable[StagedStream],
+    schema_files: Mapping[str, bytes],
+) -> Published:
+    """Make staged files and the schema files of DDL statements (path -> content) visible, and move the checkpoint to the end of the span."""
+    lease.check()
+    recover(store, lease)
+    checkpoint = read_checkpoint(store)
+    if span.end <= checkpoint:
+        return Published(checkpoint, False)
+    if span.start != checkpoint:
+        raise StaleRange(
+            f"the run is for {span.start} < ts <= {span.end}, but the checkpoint of {store.shown} is {checkpoint}; "
+            "plan again from that checkpoint"
+        )
+    warnings: list[str] = []
+    streams = _checked(list(staged), span)
+    journal = _plan(store, layout, span, streams, schema_files, warnings)
+    journal.save(store)
+    journal.carry_out(store, lease)
+    files = [file for stream in streams for file in stream.files]
+    return Published(
+        span.end,
+        True,
+        tuple(step.path for step in journal.data),
+        tuple(path for path, _ in journal.schema_files),
+        sum(file.rows for file in files),
+        sum(file.size for file in files),
+        warnings,
+    )
+
+
+def _checked(streams: list[StagedStream], span: Span) -> list[StagedStream]:
+    """By version, as SchemaVersions wants them. The same description twice is a task that was counted twice; two different ones of one stream are a mistake."""
+    unique: dict[str, StagedStream] = {}
+    for staged in streams:
+        for file in staged.files:
+            if file.first_commit_ts not in span or file.last_commit_ts not in span:
+                raise StaleRange(f"{file.path} holds rows outside of {span.start} < ts <= {span.end}")
+        key = staged.stream.key()
+        if unique.setdefault(key, staged) != staged:
+            raise StorageError(
+                f"two tasks wrote rows of {staged.stream.schema}.{staged.stream.table} for one folder; "
+                "rows of one folder stream must be in one task"
+            )
+    return sorted(unique.values(), key=lambda staged: (staged.stream.version, staged.stream.key()))
+
+
+def _plan(
+    store: Store,
+    layout: StorageLayout,
+    span: Span,
+    streams: list[StagedStream],
+    schema_files: Mapping[str, bytes],
+    warnings: list[str],
+) -> Journal:
+    versions = SchemaVersions(store, dict(schema_files))
+    data: list[DataStep] = []
+    # index path -> (next number, last name)
+    numbers: dict[str, int] = {}
+    last_names: dict[str, str] = {}
+    for staged in streams:
+        if not staged.files:
+            continue
+        stream = staged.stream
+        version = versions.folder_version(staged)
+        folder, index = layout.data_folder(stream.folder(version)), layout.index_path(stream, version)
+        if index not in numbers:
+            numbers[index] = next_number(
+                store, folder, index, staged.extension, layout.digits, stream.dispatcher, warnings
+            )
+        for file in staged.files:
+            name = layout.file_name(stream, numbers[index], staged.extension)
+            data.append(DataStep(file.path, f"{folder}/{name}", file.size, file.checksum))
+            last_names[index] = name
+            numbers[index] += 1
+    _refuse_collisions(store, [step.path for step in data] + list(versions.planned))
+    return Journal(
+        span.start,
+        span.end,
+        tuple((path, content.decode()) for path, content in versions.planned.items()),
+        tuple(data),
+        tuple((path, f"{name}\n") for path, name in last_names.items()),
+    )
+
+
+def _refuse_collisions(store: Store, paths: list[str]) -> None:
+    """Two paths that are one file where case, or the way an accent is written, does not matter."""
+    seen: dict[str, str] = {}
+    for path in paths:
+        other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
+        if other != path and not store.is_case_sensitive(WORK):
+            raise NameCollision(
+                f"{other} and {path} are one file on {store.shown}, which does not tell upper from lower case; use table-id paths"
+            )
