@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 from avro_support import KEY, NOT_NULL, Reader, avro_settings, simple_table
-from encode_support import BYTES, TEXT, TS, batch_of, column, inserts, table_of
+from encode_support import BYTES, TEXT, TS, batch_of, column, inserts, row_batch, table_of
 
 from tidemark.config import ConfigError
 from tidemark.encode import encoder_for
@@ -154,6 +154,20 @@ def test_an_enum_number_without_a_member_is_an_error_of_its_row_only():
     ]
     assert [key is None for key in messages.key.to_pylist()] == [False, True, False, True]
     assert [value is None for value in messages.value.to_pylist()] == [False, True, True, True]
+
+
+def test_an_enum_without_members_has_errors_and_no_crash():
+    table = table_of(column("e", types.ENUM, **NOT_NULL, **TEXT))
+    messages = AvroEncoder(avro_settings(), registry=SequentialIds()).encode_rows(inserts(table, [1, 0]))
+    assert messages.error.null_count == 0
+
+
+def test_no_row_changes_make_no_messages_and_no_schemas():
+    reader = Reader()
+    batch = batch_of(simple_table(), ("I", [1, "a"]))
+    empty = row_batch(batch.table, [[], []], [], [], [], TS)
+    assert len(reader.encoder.encode_rows(empty)) == 0
+    assert reader.schemas() == {}
 
 
 def test_a_set_number_without_members_is_an_error_of_its_row():

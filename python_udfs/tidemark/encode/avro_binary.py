@@ -146,7 +146,7 @@ def _without_validity(array: pa.BinaryArray) -> pa.BinaryArray:
 
 def words(index: np.ndarray, known: Sequence[bytes]) -> Piece:
     """One of a few words per row, by its position."""
-    width = max(map(len, known))
+    width = max(1, *map(len, known))
     if width > _MAX_WORD:
         return pa.array(known, pa.binary()).take(pa.array(index))
     lengths = np.array([len(word) for word in known], np.int32)
