@@ -1,0 +1,263 @@
+"""Where the server is, and a session on it.
+
+    target := {mysql|tidb}[+ssl]://[user[:password]@]host[:port]/?time-zone=…&ssl-ca=…&ssl-cert=…&ssl-key=…&password-env=NAME
+
+The password is the value of the variable that password-env names, else the one in the URI (TiCDC's users have it there), else
+TIDEMARK_SINK_PASSWORD, else MYSQL_PWD. It is in no message, no repr and no log. User and port default to root and 4000, as in TiCDC.
+
+mysqlclient is used where it is installed (it is twice as fast), PyMySQL otherwise. What either of them raises becomes `ServerSaid`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from types import ModuleType
+from typing import Any
+
+from tidemark.config import Settings
+from tidemark.sinks.mysql.errors import BadConnectionSetting, DriverMissing
+
+DEFAULT_USER, DEFAULT_PORT = "root", 4000
+PASSWORD_VARIABLES = ("TIDEMARK_SINK_PASSWORD", "MYSQL_PWD")
+_CHARSET = "utf8mb4"
+# What upstream accepted must be accepted again: zero and invalid dates, and 0 for AUTO_INCREMENT. But a value that does not fit is an error.
+_SQL_MODE = "NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES"
+_STRICT = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES"
+# Session variables of TiDB; older versions lack some.
+_TIDB_SESSION = {
+    "allow_auto_random_explicit_insert": "1",
+    "tidb_enable_external_ts_read": "OFF",
+    # Rows written here are not replicated onwards by a changefeed in bdr-mode.
+    "tidb_cdc_write_source": "1",
+}
+_TIDB_ACTIVE_ACTIVE = {"tidb_translate_softdelete_sql": "OFF", "tidb_txn_mode": "pessimistic"}
+_UNKNOWN_VARIABLE, _UNKNOWN_FUNCTIONS = 1193, (1305, 1128, 1046)
+_TLS_FAILED = 2026
+
+
+class ServerSaid(Exception):
+    """An error of the server or the driver, before anybody knows what it means."""
+
+    def __init__(self, code: int, said: str):
+        super().__init__(code, said)
+        self.code = code
+        self.said = said
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server and how to log in. Printing it shows no password."""
+
+    host: str = "127.0.0.1"
+    port: int = DEFAULT_PORT
+    user: str = DEFAULT_USER
+    password: str = field(default="", repr=False)
+    # TLS: with a certificate authority, the server must prove that it is `host`.
+    tls: bool = False
+    ssl_ca: str = ""
+    ssl_cert: str = ""
+    ssl_key: str = field(default="", repr=False)
+    # Of the session: that of the changefeed, in which TIMESTAMP values are written on the wire.
+    time_zone: str = "+00:00"
+    connect_timeout: float = 30.0
+    read_timeout: float = 120.0
+    write_timeout: float = 120.0
+    # A value that does not fit is an error; otherwise it is cut, as TiCDC does.
+    strict: bool = True
+    active_active: bool = False
+
+    @property
+    def shown(self) -> str:
+        return f"{self.user}@{self.host}:{self.port}"
+
+    @classmethod
+    def from_settings(cls, settings: Settings, environ: Mapping[str, str] = os.environ) -> Target:
+        uri, options = settings.uri, settings.uri.options
+        if settings.sink_kind != "mysql":
+            raise BadConnectionSetting(
+                f"{uri.shown or 'no sink URI'}: not a database; use mysql:// or tidb://"
+            )
+        if (options.ssl_cert or options.ssl_key) and not (options.ssl_cert and options.ssl_key):
+            raise BadConnectionSetting(
+                f"{uri.shown}: ssl-cert and ssl-key are only of use together; give both"
+            )
+        return cls(
+            host=uri.host.strip("[]") or "127.0.0.1",
+            port=uri.port or DEFAULT_PORT,
+            user=uri.user or DEFAULT_USER,
+            password=_password(settings, environ),
+            tls=uri.scheme.endswith("+ssl") or bool(options.ssl_ca or options.ssl_cert),
+            ssl_ca=options.ssl_ca or "",
+            ssl_cert=options.ssl_cert or "",
+            ssl_key=options.ssl_key or "",
+            time_zone=_zone(options.time_zone),
+            connect_timeout=_seconds(options.timeout, cls.connect_timeout),
+            read_timeout=_seconds(options.read_timeout, cls.read_timeout),
+            write_timeout=_seconds(options.write_timeout, cls.write_timeout),
+            active_active=settings.changefeed.enable_active_active,
+        )
+
+
+def _password(settings: Settings, environ: Mapping[str, str]) -> str:
+    named = settings.uri.options.password_env
+    if named:
+        if named not in environ:
+            raise BadConnectionSetting(
+                f"{settings.uri.shown}: password-env names the variable {named}, which is not set"
+            )
+        return environ[named]
+    if settings.uri.password:
+        return settings.uri.password
+    return next((environ[name] for name in PASSWORD_VARIABLES if environ.get(name)), "")
+
+
+def _zone(name: str) -> str:
+    """Servers know UTC by its name only after their time zone tables were loaded."""
+    return "+00:00" if name.strip('"').upper() in ("", "UTC", "GMT", "Z", "ETC/UTC") else name.strip('"')
+
+
+def _seconds(duration: timedelta | None, default: float) -> float:
+    return duration.total_seconds() if duration else default
+
+
+class Connection:
+    """A session in a transaction that ends with `commit` or `rollback`."""
+
+    def __init__(self, target: Target):
+        self._driver = driver()
+        self._errors = (self._driver.Error, OSError)
+        with self._translated():
+            self._raw = self._driver.connect(**_arguments(self._driver, target))
+        try:
+            self._set_session(target)
+        except ServerSaid:
+            self.close()
+            raise
+
+    def _set_session(self, target: Target) -> None:
+        mode = f"{_SQL_MODE},{_STRICT}" if target.strict else _SQL_MODE
+        self.execute(
+            "SET SESSION sql_mode = %s, time_zone = %s, foreign_key_checks = 0", (mode, target.time_zone)
+        )
+        self.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        self.is_tidb = self._has_tidb_version()
+        if self.is_tidb:
+            variables = {**_TIDB_SESSION, **(_TIDB_ACTIVE_ACTIVE if target.active_active else {})}
+            for name, value in variables.items():
+                self._set_if_known(name, value)
+        self.max_packet = int(self.query("SELECT @@max_allowed_packet")[0][0])
+
+    def _has_tidb_version(self) -> bool:
+        try:
+            self.query("SELECT tidb_version()")
+        except ServerSaid as error:
+            if error.code in _UNKNOWN_FUNCTIONS:
+                return False
+            raise
+        return True
+
+    def _set_if_known(self, name: str, value: str) -> None:
+        try:
+            self.execute(f"SET SESSION {name} = %s", (value,))
+        except ServerSaid as error:
+            if error.code != _UNKNOWN_VARIABLE:
+                raise
+
+    def execute(self, sql: str, params: Sequence[Any] | None = None) -> int:
+        """Rows affected, as the server counts them. Parameters are bound by the driver; their mark is %s."""
+        with self._translated(), self._raw.cursor() as cursor:
+            return cursor.execute(sql, params)
+
+    def query(self, sql: str, params: Sequence[Any] | None = None) -> list[tuple]:
+        with self._translated(), self._raw.cursor() as cursor:
+            cursor.execute(sql, params)
+            return list(cursor.fetchall())
+
+    def commit(self) -> None:
+        with self._translated():
+            self._raw.commit()
+
+    def rollback(self) -> None:
+        with self._translated():
+            self._raw.rollback()
+
+    def close(self) -> None:
+        with suppress(*self._errors):  # it may be broken already
+            self._raw.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise _server_said(error, isinstance(error, self._driver.Error)) from None
+
+
+def _server_said(error: Exception, from_driver: bool) -> ServerSaid:
+    args = error.args
+    code = args[0] if from_driver and args and isinstance(args[0], int) else 0
+    said = str(args[1] if len(args) > 1 else error) or type(error).__name__
+    # PyMySQL reports a failed TLS handshake as a server that cannot be reached.
+    if code in (2002, 2003, 2013) and ("SSL" in said or "certificate" in said.lower()):
+        code = _TLS_FAILED
+    return ServerSaid(code, said)
+
+
+def driver() -> ModuleType:
+    """The fastest driver that is installed."""
+    try:
+        import MySQLdb
+
+        return MySQLdb
+    except ImportError:
+        pass
+    try:
+        import pymysql
+    except ImportError:
+        raise DriverMissing(
+            "writing to MySQL or TiDB needs a driver: pip install 'tidemark[mysql]'"
+        ) from None
+    return pymysql
+
+
+def _arguments(module: ModuleType, target: Target) -> dict[str, Any]:
+    arguments: dict[str, Any] = {
+        "host": target.host,
+        "port": target.port,
+        "user": target.user,
+        "password": target.password,
+        "charset": _CHARSET,
+        "connect_timeout": max(1, round(target.connect_timeout)),
+        "read_timeout": max(1, round(target.read_timeout)),
+        "write_timeout": max(1, round(target.write_timeout)),
+    }
+    if not target.tls:
+        return arguments
+    if module.__name__ == "MySQLdb":
+        files = {"ca": target.ssl_ca, "cert": target.ssl_cert, "key": target.ssl_key}
+        mode = "VERIFY_IDENTITY" if target.ssl_ca else "REQUIRED"
+        return {**arguments, "ssl": {name: path for name, path in files.items() if path}, "ssl_mode": mode}
+    return {**arguments, "ssl": _tls_context(target)}
+
+
+def _tls_context(target: Target) -> Any:
+    import ssl
+
+    try:
+        context = ssl.create_default_context(cafile=target.ssl_ca or None)
+        if target.ssl_cert:
+            context.load_cert_chain(target.ssl_cert, target.ssl_key)
+    except OSError as error:
+        problem = error.strerror or error.args[-1]
+        raise BadConnectionSetting(
+            f"{target.shown}: the TLS files cannot be read ({problem}); ssl-ca, ssl-cert and ssl-key are paths of PEM files"
+        ) from None
+    if not target.ssl_ca:
+        # As +ssl in TiCDC: encrypted, but nobody said whom to trust.
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context

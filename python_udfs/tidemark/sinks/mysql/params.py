@@ -1,0 +1,105 @@
+"""Column values as parameters of a statement, one Python list per column.
+
+| MySQL type | parameter |
+|---|---|
+| integers, year, enum, set, bit | int (ENUM, SET and BIT by number: a name would depend on the connection's character set) |
+| float, double | float; what is not a finite number is 0, as TiCDC writes it |
+| decimal | text, all digits |
+| date, datetime, timestamp, time, json, vector | text |
+| char, varchar, text | text |
+| binary, varbinary, blob | bytes |
+
+The family of a column decides once for all its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.wire.table_info import Column
+from tidemark.wire.text import decimal_text
+from tidemark.wire.types import Kind
+
+# Bytes of a number in a statement, about: what a row is counted with besides its texts.
+NUMBER_BYTES = 12
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_ALL_BITS = 0xFFFFFFFFFFFFFFFF
+
+
+def column_params(array: pa.Array, column: Column) -> list[Any]:
+    """The parameters of one column."""
+    if column.kind in (Kind.FLOAT, Kind.DOUBLE):
+        finite = pc.is_finite(array)
+        if pc.all(finite, min_count=0).as_py() is False:
+            array = pc.if_else(finite, array, pa.scalar(0.0, array.type))
+    elif column.kind is Kind.DECIMAL:
+        array = decimal_text(array)
+    return array.to_pylist()
+
+
+def row_params(columns: Sequence[list[Any]]) -> list[tuple]:
+    """Lists of columns -> one tuple per row."""
+    return list(zip(*columns, strict=True))
+
+
+def row_sizes(batch: pa.RecordBatch) -> np.ndarray:
+    """About how many bytes each row takes in a statement."""
+    sizes = np.full(batch.num_rows, NUMBER_BYTES * batch.num_columns, dtype=np.int64)
+    for array in batch.columns:
+        if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+            sizes += pc.binary_length(array).fill_null(0).to_numpy(zero_copy_only=False)
+    return sizes
+
+
+def key_codes(batch: pa.RecordBatch, key: Sequence[Column], *, fold_case: bool = False) -> np.ndarray:
+    """A number per row; rows with equal key values have equal numbers (from 0, without gaps).
+
+    `fold_case`: texts that differ in case only are equal where the collation is one of those (`_ci`).
+    """
+    codes = np.zeros(batch.num_rows, dtype=np.int64)
+    for column in key:
+        array = batch.column(column.name)
+        if fold_case and column.collate.endswith("_ci") and pa.types.is_string(array.type):
+            array = pc.utf8_lower(array)
+        coded = array.dictionary_encode(null_encoding="encode")
+        codes = codes * (len(coded.dictionary) + 1) + coded.indices.to_numpy(zero_copy_only=False)
+        codes = np.unique(codes, return_inverse=True)[1]
+    return codes
+
+
+def key_hashes(batch: pa.RecordBatch, key: Sequence[Column]) -> np.ndarray:
+    """A number per row; rows whose keys are equal *for the server* have equal numbers.
+
+    Servers compare texts by their collation: trailing spaces do not count, and neither does case except in binary collations. What else a collation
+    takes for equal (ß and ss) is only known for ASCII; a column with other texts does not take part.
+    """
+    hashes = np.zeros(batch.num_rows, dtype=np.uint64)
+    for column in key:
+        array = batch.column(column.name)
+        if pa.types.is_string(array.type) and column.kind is Kind.STRING:
+            array = _collated(array, column)
+            if array is None:
+                continue
+        hashes = (hashes ^ _hashes(array)) * _MULTIPLIER
+    return hashes ^ (hashes >> np.uint64(32))
+
+
+def _hashes(array: pa.Array) -> np.ndarray:
+    if pa.types.is_integer(array.type):
+        return array.fill_null(0).to_numpy(zero_copy_only=False).astype(np.uint64)
+    coded = array.dictionary_encode(null_encoding="encode")
+    values = [hash(value) & _ALL_BITS for value in coded.dictionary.to_pylist()]
+    return np.array(values, dtype=np.uint64)[coded.indices.to_numpy(zero_copy_only=False)]
+
+
+def _collated(array: pa.StringArray, column: Column) -> pa.StringArray | None:
+    if not column.collate.endswith("_bin"):
+        if not pc.all(pc.string_is_ascii(array), min_count=0).as_py():
+            return None
+        array = pc.ascii_lower(array)
+    return pc.ascii_rtrim(array, " ")

@@ -1,0 +1,174 @@
+"""The progress table: up to which ts each table was written, for whoever wants to remove tombstones for good.
+
+One row per changefeed, upstream cluster, database and table, in `tidb_cdc`. Under `compat: design` name and columns are the design document's and a
+checkpoint never moves back; under `compat: ticdc` the statements are those of TiCDC. It is written sparsely: `due` decides, from the time of the last
+write, which the caller keeps. Rows of tables that are gone are removed, or their old checkpoint would hold up everybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from tidemark.compat import Compat
+from tidemark.sinks.mysql.connection import Connection, ServerSaid
+from tidemark.sinks.mysql.errors import explain
+from tidemark.sinks.mysql.statements import quote
+from tidemark.wire.events.ddl import DDLEvent
+
+DATABASE = "tidb_cdc"
+DEFAULT_INTERVAL = timedelta(minutes=30)
+# Tables of one statement.
+BATCH = 256
+_COMMENT = "TiCDC synchronization progress table for HardDelete safety check"
+_KEY_TOO_LONG = 1071
+# The document's key has 4 x 255 characters: with 4 bytes each it is longer than a key may be, with 3 it is not. Names in MySQL need no more than 3.
+_SHORT_CHARACTERS = " DEFAULT CHARACTER SET utf8 COLLATE utf8_bin"
+
+TableName = tuple[str, str]
+SqlAndParams = tuple[str, list]
+
+
+def due(last_update: datetime | None, now: datetime, interval: timedelta = DEFAULT_INTERVAL) -> bool:
+    """Whether the progress table is to be written: never written, or longer ago than the interval."""
+    return last_update is None or now - last_update >= interval
+
+
+@dataclass(frozen=True)
+class ProgressStatements:
+    """The statements for one changefeed of one upstream, with `?` for parameters."""
+
+    compat: Compat
+    changefeed: str
+    upstream: str
+
+    @property
+    def table(self) -> str:
+        return ".".join(map(quote, self.compat.progress_table.split(".")))
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        return ("changefeed_id", self.compat.progress_upstream_column, "database_name", "table_name")
+
+    def create(self) -> list[str]:
+        return [f"CREATE DATABASE IF NOT EXISTS {quote(DATABASE)}", self._create_table()]
+
+    def create_with_short_characters(self) -> str:
+        """The same table for servers on which the key would be too long."""
+        return self._create_table() + _SHORT_CHARACTERS
+
+    def _create_table(self) -> str:
+        comments = (
+            _TICDC_COMMENTS
+            if self.compat.progress_column_comments
+            else dict.fromkeys((*self._columns, "checkpoint_ts"), "")
+        )
+        varchar = f"VARCHAR({self.compat.progress_varchar_length}) NOT NULL"
+        columns = [f"{name} {varchar}{comments[name]}" for name in self._columns]
+        columns.append(f"checkpoint_ts BIGINT UNSIGNED NOT NULL{comments['checkpoint_ts']}")
+        columns.append(f"PRIMARY KEY ({', '.join(self._columns)})")
+        return f"CREATE TABLE IF NOT EXISTS {self.table} ({','.join(columns)}) COMMENT='{_COMMENT}'"
+
+    def upsert(self, tables: Iterable[TableName], checkpoint_ts: int) -> Iterator[SqlAndParams]:
+        """The checkpoint of every table, in the order of names."""
+        newest = (
+            "GREATEST(checkpoint_ts, VALUES(checkpoint_ts))"
+            if self.compat.progress_never_back
+            else "VALUES(checkpoint_ts)"
+        )
+        for some in _batches(sorted(set(tables))):
+            rows = ",".join(["(?,?,?,?,?)"] * len(some))
+            sql = f"INSERT INTO {self.table} ({', '.join((*self._columns, 'checkpoint_ts'))}) VALUES {rows} ON DUPLICATE KEY UPDATE checkpoint_ts = {newest}"
+            yield (
+                sql,
+                [value for name in some for value in (self.changefeed, self.upstream, *name, checkpoint_ts)],
+            )
+
+    def remove_tables(self, tables: Iterable[TableName]) -> Iterator[SqlAndParams]:
+        for some in _batches(list(tables)):
+            which = " OR ".join(["(database_name = ? AND table_name = ?)"] * len(some))
+            yield (
+                f"{self._delete()} AND ({which})",
+                [self.changefeed, self.upstream, *(part for name in some for part in name)],
+            )
+
+    def remove_database(self, database: str) -> SqlAndParams:
+        return f"{self._delete()} AND database_name = ?", [self.changefeed, self.upstream, database]
+
+    def _delete(self) -> str:
+        return (
+            f"DELETE FROM {self.table} WHERE changefeed_id = ? AND {self.compat.progress_upstream_column} = ?"
+        )
+
+
+_TICDC_COMMENTS = {
+    "changefeed_id": " COMMENT 'Unique identifier for the changefeed synchronization task'",
+    "cluster_id": " COMMENT 'TiCDC cluster ID'",
+    "database_name": " COMMENT 'Name of the upstream database'",
+    "table_name": " COMMENT 'Name of the upstream table'",
+    "checkpoint_ts": " COMMENT 'Safe watermark CommitTS indicating the data has been synchronized'",
+}
+
+
+class ProgressWriter:
+    """Writes the progress table over a connection. Every method commits."""
+
+    def __init__(self, connection: Connection, statements: ProgressStatements):
+        self._connection = connection
+        self._statements = statements
+        self._is_created = False
+
+    def write(self, tables: Iterable[TableName], checkpoint_ts: int, *, last_ddl_ts: int = 0) -> int:
+        """The number of tables written. A checkpoint that is not past the last DDL is not: the tables may be others by then."""
+        tables = set(tables)
+        if not tables or checkpoint_ts <= last_ddl_ts:
+            return 0
+        self._create()
+        self._execute(self._statements.upsert(tables, checkpoint_ts))
+        return len(tables)
+
+    def follow(self, ddl: DDLEvent) -> None:
+        """Removes the tables and the database that a DDL statement drops or renames."""
+        change = ddl.document.get("table_name_change") or {}
+        names = [(name["SchemaName"], name["TableName"]) for name in change.get("DropName") or []]
+        self.remove(names, change.get("DropDatabaseName") or None)
+
+    def remove(self, tables: Iterable[TableName] = (), database: str | None = None) -> None:
+        statements = list(self._statements.remove_tables(tables))
+        if database is not None:
+            statements.append(self._statements.remove_database(database))
+        if statements:
+            self._create()
+            self._execute(statements)
+
+    def _create(self) -> None:
+        if self._is_created:
+            return
+        database, table = self._statements.create()
+        self._execute([(database, [])])
+        try:
+            self._connection.execute(table)
+        except ServerSaid as error:
+            if error.code != _KEY_TOO_LONG:
+                raise self._explained(error) from None
+            self._execute([(self._statements.create_with_short_characters(), [])])
+        self._is_created = True
+
+    def _execute(self, statements: Iterable[SqlAndParams]) -> None:
+        try:
+            for sql, params in statements:
+                self._connection.execute(sql.replace("?", "%s"), params or None)
+            self._connection.commit()
+        except ServerSaid as error:
+            raise self._explained(error) from None
+
+    def _explained(self, error: ServerSaid) -> Exception:
+        return explain(
+            error.code, error.said, table=self._statements.compat.progress_table, statement="progress"
+        )
+
+
+def _batches(names: list[TableName]) -> Iterator[list[TableName]]:
+    for start in range(0, len(names), BATCH):
+        yield names[start : start + BATCH]

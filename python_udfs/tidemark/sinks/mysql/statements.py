@@ -1,0 +1,163 @@
+"""The SQL of the sink. Values are parameters, always; only names of databases, tables and columns are part of the text, quoted.
+
+    upsert  := INSERT INTO t (c,…) VALUES (?,…),… ON DUPLICATE KEY UPDATE c = IF(condition, VALUES(c), c),…
+    replace := REPLACE INTO t (c,…) VALUES (?,…),…
+    insert  := INSERT INTO t (c,…) VALUES (?,…),…                             (tables without a key)
+    delete  := DELETE FROM t WHERE k IN (?,…)
+             | DELETE FROM t WHERE (k1 = ? AND k2 = ?) OR …
+             | DELETE FROM t WHERE c1 <=> ? AND … LIMIT 1                     (tables without a key: one row each)
+
+`condition` is last write wins: IFNULL(_tidb_origin_ts, _tidb_commit_ts) <= VALUES(_tidb_origin_ts). Assignments are done from left to right, and _tidb_origin_ts
+is itself assigned. With `@cond := (condition)` in the first assignment the condition is evaluated before anything changes and only once per row; repeated per
+column (TiCDC) it stays true after the assignment, since then both sides are equal.
+
+Not written, ever: generated columns, and _tidb_commit_ts, which the downstream TiDB fills in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from tidemark.compat import Compat
+from tidemark.sinks.mysql.errors import MissingHiddenColumn
+from tidemark.wire import types
+from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.types import Kind, decimal_digits
+
+ORIGIN_TS = "_tidb_origin_ts"
+COMMIT_TS = "_tidb_commit_ts"
+SOFT_DELETE_TIME = "_tidb_softdelete_time"
+
+# Stands for a parameter until it is known how the driver marks one. No name in MySQL has this character.
+_PARAMETER = "\0"
+
+
+def quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def qualified(schema: str, table: str) -> str:
+    return f"{quote(schema)}.{quote(table)}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One kind of statement on one table, for any number of rows. `columns` are those that its parameters are taken from, per row."""
+
+    kind: str
+    table: str
+    columns: tuple[Column, ...]
+    head: str
+    row: str
+    between: str = ","
+    tail: str = ""
+    # The most rows of one statement; 0: no limit of its own.
+    most_rows: int = 0
+
+    def sql(self, rows: int) -> str:
+        """With `?` for parameters, as it is shown to people and compared with TiCDC."""
+        return self._text(rows).replace(_PARAMETER, "?")
+
+    @lru_cache(maxsize=64)  # noqa: B019 - statements are few and live as long as their table is written
+    def driver_sql(self, rows: int) -> str:
+        """With `%s` for parameters, as Python's drivers take it."""
+        return self._text(rows).replace("%", "%%").replace(_PARAMETER, "%s")
+
+    def _text(self, rows: int) -> str:
+        return self.head + self.between.join([self.row] * rows) + self.tail
+
+
+def written_columns(table: TableInfo) -> tuple[Column, ...]:
+    return tuple(column for column in table.columns if not column.generated_expr and column.name != COMMIT_TS)
+
+
+def lww_upsert(table: TableInfo, compat: Compat, *, commit_ts_column: str = COMMIT_TS) -> Statement:
+    """Last write wins. `commit_ts_column` is what a downstream other than TiDB, which has no hidden columns, calls its commit ts."""
+    missing = [name for name in compat.active_active_columns if name not in table.columns_by_name]
+    if missing:
+        raise MissingHiddenColumn(
+            f"{table.schema}.{table.table}: an active-active table needs the columns {', '.join(compat.active_active_columns)}, "
+            f"{', '.join(missing)} is not there; make the table active-active upstream, or leave it out with a table filter"
+        )
+    columns = written_columns(table)
+    origin = quote(ORIGIN_TS)
+    condition = f"(IFNULL({origin}, {quote(commit_ts_column)}) <= VALUES({origin}))"
+    first, others = (
+        (f"(@cond := {condition})", "@cond") if compat.lww_condition_variable else (condition, condition)
+    )
+    assignments = (
+        f"{name} = IF({others if place else first}, VALUES({name}), {name})"
+        for place, name in enumerate(quote(column.name) for column in columns)
+    )
+    insert = _insert("INSERT", "upsert", table, columns)
+    return _with_tail(insert, " ON DUPLICATE KEY UPDATE " + ",".join(assignments))
+
+
+def replace_rows(table: TableInfo) -> Statement:
+    """Inserts and updates of a table with a key: whatever row has the key, it is this one afterwards."""
+    return _insert("REPLACE", "replace", table, written_columns(table))
+
+
+def insert_rows(table: TableInfo) -> Statement:
+    return _insert("INSERT", "insert", table, written_columns(table))
+
+
+def delete_rows(table: TableInfo) -> Statement:
+    """Deletes of a table with a key, by the key."""
+    key = handle_columns(table)
+    head = f"DELETE FROM {qualified(table.schema, table.table)} WHERE "
+    shown = f"{table.schema}.{table.table}"
+    if len(key) == 1:
+        return Statement("delete", shown, key, f"{head}{quote(key[0].name)} IN (", _PARAMETER, tail=")")
+    row = "(" + " AND ".join(f"{quote(column.name)} = {_PARAMETER}" for column in key) + ")"
+    return Statement("delete", shown, key, head, row, between=" OR ")
+
+
+def delete_whole_row(table: TableInfo) -> Statement:
+    """Deletes of a table without a key: one of the rows that are equal in all columns."""
+    columns = written_columns(table)
+    head = f"DELETE FROM {qualified(table.schema, table.table)} WHERE "
+    row = " AND ".join(map(_equal, columns))
+    return Statement(
+        "delete", f"{table.schema}.{table.table}", columns, head, row, tail=" LIMIT 1", most_rows=1
+    )
+
+
+def handle_columns(table: TableInfo) -> tuple[Column, ...]:
+    return tuple(table.columns_by_name[name] for name in table.handle_key)
+
+
+def _insert(verb: str, kind: str, table: TableInfo, columns: Sequence[Column]) -> Statement:
+    names = ",".join(quote(column.name) for column in columns)
+    row = "(" + ",".join(_PARAMETER * len(columns)) + ")"
+    head = f"{verb} INTO {qualified(table.schema, table.table)} ({names}) VALUES "
+    return Statement(kind, f"{table.schema}.{table.table}", tuple(columns), head, row)
+
+
+def _with_tail(statement: Statement, tail: str) -> Statement:
+    return Statement(
+        statement.kind, statement.table, statement.columns, statement.head, statement.row, tail=tail
+    )
+
+
+def _equal(column: Column) -> str:
+    """Equal as values of the upstream, NULL included.
+
+    A DECIMAL and a text would be compared as floating point numbers; JSON and vectors never equal a text; other collations than binary ones take
+    different texts for equal.
+    """
+    name = quote(column.name)
+    if column.kind is Kind.DECIMAL:
+        precision, scale = decimal_digits(column)
+        return f"{name} <=> CAST({_PARAMETER} AS DECIMAL({precision},{scale}))"
+    if column.kind in (Kind.JSON, Kind.VECTOR):
+        return f"CAST({name} AS CHAR) <=> {_PARAMETER}"
+    if (
+        column.kind is Kind.STRING
+        and column.charset != types.BINARY_CHARSET
+        and not column.collate.endswith("_bin")
+    ):
+        return f"{name} <=> {_PARAMETER} COLLATE utf8mb4_bin"
+    return f"{name} <=> {_PARAMETER}"

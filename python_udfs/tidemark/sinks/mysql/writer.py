@@ -1,0 +1,264 @@
+"""Steps -> committed rows, over several connections.
+
+A lane is a connection and a thread. A row belongs to the lane that its key's number gives, so that changes of one key are written in order; lanes do not wait
+for each other. Each lane cuts its rows into multi-row statements and these into transactions of bounded rows and bytes. A transaction
+that fails for a temporary reason is rolled back and done again as a whole, on a new connection if the old one broke, with growing pauses and
+not forever. Steps are made to be repeatable, so it does not matter whether a commit whose answer was lost took place.
+
+`write` returns when everything is committed. When it raises, some transactions may be committed and others not: giving it the same
+steps again ends in the state of a run without the error. What a caller derives from it (a checkpoint) it must write afterwards.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, fields
+from itertools import chain
+
+import numpy as np
+
+from tidemark.sinks.mysql.connection import Connection, ServerSaid, Target
+from tidemark.sinks.mysql.errors import LOST_CONNECTION, UnknownOutcome, explain, is_temporary
+from tidemark.sinks.mysql.statements import Statement
+from tidemark.sinks.mysql.steps import Step
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How work is cut. Bytes are those of the values; a statement is kept to half of what the server accepts, since quoting may double it."""
+
+    connections: int = 4
+    statement_rows: int = 500
+    transaction_rows: int = 2000
+    transaction_bytes: int = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Retry:
+    """`attempts` per transaction; pauses double from `first_pause` to `longest_pause` seconds, each shortened at random."""
+
+    attempts: int = 10
+    first_pause: float = 0.1
+    longest_pause: float = 10.0
+    sleep: Callable[[float], object] = time.sleep
+
+    def pause(self, attempt: int) -> None:
+        """Lanes that met in a deadlock must not meet again: the pauses are random."""
+        whole = min(self.longest_pause, self.first_pause * 2 ** (attempt - 1))
+        self.sleep(whole * random.uniform(0.5, 1.0))
+
+
+@dataclass(frozen=True)
+class Written:
+    """What a call of `write` did."""
+
+    rows: int = 0
+    statements: int = 0
+    transactions: int = 0
+    retries: int = 0
+
+    def __add__(self, other: Written) -> Written:
+        return Written(*(getattr(self, item.name) + getattr(other, item.name) for item in fields(Written)))
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one statement."""
+
+    statement: Statement
+    rows: list[tuple]
+    repeatable: bool
+
+
+class Writer:
+    """Use it in a `with`; one thread at a time may call `write`."""
+
+    def __init__(
+        self,
+        target: Target,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        retry: Retry = Retry(),  # noqa: B008 - frozen
+        connect: Callable[[Target], Connection] = Connection,
+    ):
+        self._limits = limits
+        self._lanes = [_Lane(target, retry, connect) for _ in range(limits.connections)]
+        self._threads = ThreadPoolExecutor(limits.connections, thread_name_prefix="tidemark-mysql")
+        try:
+            # A wrong address or password is told now, and at once.
+            self.is_tidb = self._lanes[0].open().is_tidb
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Writer:
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.close()
+
+    def write(self, steps: Iterable[Step]) -> Written:
+        """Writes the steps in order and returns when all of them are committed."""
+        steps = [step for step in steps if len(step)]
+        stop = threading.Event()
+        running = [
+            self._threads.submit(lane.write, lane_parts(steps, number, len(self._lanes)), self._limits, stop)
+            for number, lane in enumerate(self._lanes)
+            if steps
+        ]
+        written, problem = Written(), None
+        for future in running:
+            try:
+                written += future.result()
+            except BaseException as error:
+                stop.set()
+                problem = problem or error
+        if problem is not None:
+            raise problem
+        return written
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=True)
+        for lane in self._lanes:
+            lane.close()
+
+
+def lane_parts(steps: list[Step], lane: int, lanes: int) -> list[tuple[Step, np.ndarray]]:
+    """The rows of every step that belong to a lane, in order."""
+    count = np.uint64(lanes)
+    return [(step, np.flatnonzero(step.lanes % count == lane)) for step in steps]
+
+
+def cut(parts: list[tuple[Step, np.ndarray]], limits: Limits, packet: int) -> Iterator[list[Part]]:
+    """Transactions, each a list of multi-row statements. A row that is larger than a limit is alone."""
+    transaction: list[Part] = []
+    rows_left, bytes_left = limits.transaction_rows, limits.transaction_bytes
+    for step, chosen in parts:
+        ends = np.cumsum(step.sizes[chosen])
+        most = min(limits.statement_rows, step.statement.most_rows or limits.statement_rows)
+        start = 0
+        while start < len(chosen):
+            before = int(ends[start - 1]) if start else 0
+            end = int(np.searchsorted(ends, before + min(bytes_left, packet // 2), side="right"))
+            end = min(end, start + most, start + rows_left, len(chosen))
+            if end == start:
+                if transaction:
+                    yield transaction
+                    transaction, rows_left, bytes_left = [], limits.transaction_rows, limits.transaction_bytes
+                    continue
+                end = start + 1
+            rows = list(map(step.rows.__getitem__, chosen[start:end].tolist()))
+            transaction.append(Part(step.statement, rows, step.repeatable))
+            rows_left -= end - start
+            bytes_left -= int(ends[end - 1]) - before
+            start = end
+            if rows_left <= 0 or bytes_left <= 0:
+                yield transaction
+                transaction, rows_left, bytes_left = [], limits.transaction_rows, limits.transaction_bytes
+    if transaction:
+        yield transaction
+
+
+@dataclass
+class _Lane:
+    target: Target
+    retry: Retry
+    connect: Callable[[Target], Connection]
+    connection: Connection | None = None
+    # What was being executed, for the message of an error; None while connecting or committing.
+    _part: Part | None = field(default=None, init=False)
+    _committing: bool = field(default=False, init=False)
+
+    def open(self) -> Connection:
+        if self.connection is None:
+            try:
+                self.connection = self.connect(self.target)
+            except ServerSaid as error:
+                raise explain(
+                    error.code, error.said, statement=f"connecting to {self.target.shown}"
+                ) from None
+        return self.connection
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def write(self, parts: list[tuple[Step, np.ndarray]], limits: Limits, stop: threading.Event) -> Written:
+        written = Written()
+        if not any(len(chosen) for _, chosen in parts):
+            return written
+        try:
+            packet = self._ready().max_packet
+            for transaction in cut(parts, limits, packet):
+                if stop.is_set():
+                    break
+                written += self._write_transaction(transaction)
+        except BaseException:
+            stop.set()
+            self.close()
+            raise
+        return written
+
+    def _ready(self) -> Connection:
+        """A connection, also when the server is away for a while."""
+        return self._again(lambda connection: connection)[0]
+
+    def _write_transaction(self, transaction: list[Part]) -> Written:
+        _, retries = self._again(lambda connection: self._try(connection, transaction), transaction)
+        rows = sum(len(part.rows) for part in transaction)
+        return Written(rows, len(transaction), 1, retries)
+
+    def _try(self, connection: Connection, transaction: list[Part]) -> None:
+        for part in transaction:
+            self._part = part
+            connection.execute(
+                part.statement.driver_sql(len(part.rows)), list(chain.from_iterable(part.rows))
+            )
+        self._committing = True
+        connection.commit()
+
+    def _again(self, work: Callable[[Connection], object], transaction: list[Part] | None = None) -> tuple:
+        """(result, number of retries)"""
+        for attempt in range(1, self.retry.attempts + 1):
+            self._part, self._committing = None, False
+            try:
+                if self.connection is None:
+                    self.connection = self.connect(self.target)
+                return work(self.connection), attempt - 1
+            except ServerSaid as error:
+                self._recover(error, transaction)
+                if not is_temporary(error.code) or attempt == self.retry.attempts:
+                    raise self._explained(error, transaction, attempt) from None
+            self.retry.pause(attempt)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _recover(self, error: ServerSaid, transaction: list[Part] | None) -> None:
+        if error.code in LOST_CONNECTION:
+            self.close()
+            if self._committing and not all(part.repeatable for part in transaction or []):
+                part = next(part for part in transaction if not part.repeatable)
+                raise UnknownOutcome(
+                    f"{part.statement.kind} on {part.statement.table}: the connection broke during a commit (MySQL {error.code}), and the table has no "
+                    "key by which to see whether it took place; compare the table with its source, and give it a primary key",
+                    code=error.code,
+                    table=part.statement.table,
+                    statement=part.statement.kind,
+                ) from None
+        elif self.connection is not None:
+            try:
+                self.connection.rollback()
+            except ServerSaid:
+                self.close()
+
+    def _explained(self, error: ServerSaid, transaction: list[Part] | None, attempts: int) -> Exception:
+        part = self._part or (transaction[-1] if transaction else None)
+        if part is None or (self.connection is None and not self._committing and self._part is None):
+            return explain(
+                error.code, error.said, statement=f"connecting to {self.target.shown}", attempts=attempts
+            )
+        kind = f"commit of {part.statement.kind}" if self._committing else part.statement.kind
+        return explain(error.code, error.said, table=part.statement.table, statement=kind, attempts=attempts)

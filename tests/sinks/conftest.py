@@ -1,0 +1,46 @@
+"""The servers that tests of the database sink write to: MariaDB, and TiDB where TIDEMARK_TEST_TIDB_URI names one."""
+
+import os
+import uuid
+
+import pytest
+from mysql_support import run, target_of
+
+from servers import MariaDb
+from tidemark.sinks.mysql.connection import Connection
+
+TIDB = os.environ.get("TIDEMARK_TEST_TIDB_URI", "")
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory):
+    server = MariaDb(tmp_path_factory.mktemp("mariadb"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["mariadb", "tidb"] if TIDB else ["mariadb"])
+def uri(request):
+    return TIDB if request.param == "tidb" else request.getfixturevalue("mariadb").uri
+
+
+@pytest.fixture
+def target(uri):
+    return target_of(uri)
+
+
+@pytest.fixture
+def session(target):
+    connection = Connection(target)
+    yield connection
+    connection.close()
+
+
+@pytest.fixture
+def database(session):
+    """A database of this test's own."""
+    name = f"t_{uuid.uuid4().hex[:10]}"
+    run(session, f"create database {name}")
+    yield name
+    run(session, f"drop database {name}")

@@ -1,0 +1,172 @@
+"""The progress table: its statements, and what they do on a server."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from mysql_support import expected_args, load_json, run, typed
+
+from support import golden
+from tidemark.compat import Compat
+from tidemark.sinks.mysql import progress
+from tidemark.sinks.mysql.errors import AccessDenied
+from tidemark.sinks.mysql.progress import ProgressStatements, ProgressWriter, due
+from tidemark.wire.events.ddl import DDLEvent
+from tidemark.wire.registry import decode
+
+DESIGN, TICDC = Compat.named("design"), Compat.named("ticdc")
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+ID = b"d" * 16
+
+
+class Recorder:
+    def __init__(self):
+        self.log = []
+
+    def execute(self, sql, params=None):
+        self.log.append({"sql": sql.replace("%s", "?"), "args": params and typed(params)})
+
+    def commit(self):
+        pass
+
+
+@pytest.mark.parametrize("batch", [0, 2])
+def test_ticdc_statements_are_those_of_the_vectors(batch, monkeypatch):
+    vector = load_json("active_active/progress_table.json")
+    monkeypatch.setattr(progress, "BATCH", batch or progress.BATCH)
+    starts = [
+        place for place, entry in enumerate(vector["log"]) if entry.get("call", "").startswith("flush(")
+    ]
+    log = vector["log"][slice(*starts)] if batch == 0 else vector["log"][starts[1] :]
+    recorder = Recorder()
+    writer = ProgressWriter(recorder, ProgressStatements(TICDC, vector["changefeed"], vector["cluster_id"]))
+    writer.write([tuple(name) for name in vector["tables"]], 449000000000000123)
+    writer.remove([("aa", "acct"), ("aa", "comp")])
+    writer.remove(database="aa")
+    expected = [entry for entry in log if "sql" in entry]
+    assert [entry["sql"] for entry in recorder.log] == [entry["sql"] for entry in expected]
+    assert [entry["args"] for entry in recorder.log] == [
+        entry["args"] and expected_args(entry["args"]) for entry in expected
+    ]
+
+
+def test_design_creates_the_table_of_the_document():
+    assert ProgressStatements(DESIGN, "cf", "1").create() == [
+        "CREATE DATABASE IF NOT EXISTS `tidb_cdc`",
+        "CREATE TABLE IF NOT EXISTS `tidb_cdc`.`ticdcProgressTable` (changefeed_id VARCHAR(255) NOT NULL,upstreamID VARCHAR(255) NOT NULL,"
+        "database_name VARCHAR(255) NOT NULL,table_name VARCHAR(255) NOT NULL,checkpoint_ts BIGINT UNSIGNED NOT NULL,"
+        "PRIMARY KEY (changefeed_id, upstreamID, database_name, table_name)) COMMENT='TiCDC synchronization progress table for HardDelete safety check'",
+    ]
+
+
+def test_updates_are_sparse():
+    interval = timedelta(minutes=30)
+    assert due(None, NOW, interval)
+    assert not due(NOW, NOW + timedelta(minutes=29, seconds=59), interval)
+    assert due(NOW, NOW + interval, interval)
+
+
+def test_a_checkpoint_that_is_not_past_the_last_ddl_is_not_written():
+    recorder = Recorder()
+    writer = ProgressWriter(recorder, ProgressStatements(DESIGN, "cf", "1"))
+    assert writer.write([("d", "t")], 500, last_ddl_ts=500) == 0
+    assert writer.write([], 500) == 0
+    assert recorder.log == []
+    assert writer.write([("d", "t")], 501, last_ddl_ts=500) == 1
+
+
+@pytest.fixture(params=[DESIGN, TICDC], ids=["design", "ticdc"])
+def compat(request):
+    return request.param
+
+
+@pytest.fixture
+def feed(session, compat):
+    run(session, "drop database if exists tidb_cdc")
+    yield lambda changefeed="ns/cf", upstream="7": ProgressWriter(
+        session, ProgressStatements(compat, changefeed, upstream)
+    )
+    run(session, "drop database if exists tidb_cdc")
+
+
+def rows(session, compat):
+    return session.query(f"select * from {compat.progress_table} order by 1, 2, 3, 4")
+
+
+def test_one_row_per_changefeed_upstream_database_and_table(session, compat, feed):
+    feed().write([("d", "b"), ("d", "a")], 100)
+    feed(upstream="8").write([("d", "a")], 50)
+    feed("ns/other").write([("d", "a")], 70)
+    assert rows(session, compat) == [
+        ("ns/cf", "7", "d", "a", 100),
+        ("ns/cf", "7", "d", "b", 100),
+        ("ns/cf", "8", "d", "a", 50),
+        ("ns/other", "7", "d", "a", 70),
+    ]
+
+
+def test_a_checkpoint_never_moves_back(session, feed, compat):
+    feed().write([("d", "a")], 100)
+    feed().write([("d", "a")], 90)
+    assert rows(session, compat)[0][4] == (100 if compat is DESIGN else 90)
+    feed().write([("d", "a")], 2**64 - 1)
+    assert rows(session, compat)[0][4] == 2**64 - 1
+
+
+def test_rows_of_tables_that_are_gone_are_removed(session, compat, feed):
+    names = [("d", "a"), ("d", "b"), ("e", "a"), ("f", "we`ird %s ?")]
+    for writer in (feed(), feed(upstream="8")):
+        writer.write(names, 100)
+    feed().remove([("d", "a"), ("f", "we`ird %s ?")])
+    assert [row[1:4] for row in rows(session, compat)] == [
+        ("7", "d", "b"),
+        ("7", "e", "a"),
+        *(("8", *name) for name in names),
+    ]
+    feed().remove(database="d")
+    assert [row[1:4] for row in rows(session, compat) if row[1] == "7"] == [("7", "e", "a")]
+
+
+def ddl(change) -> DDLEvent:
+    return DDLEvent.build({"version": 1, "type": 4, "query": "drop table x", "table_name_change": change}, ID)
+
+
+def test_ddl_events_say_which_tables_are_gone(session, compat, feed):
+    feed().write([("d", "a"), ("d", "b"), ("e", "a")], 100)
+    feed().follow(
+        ddl(
+            {
+                "AddName": [{"SchemaName": "d", "TableName": "new"}],
+                "DropName": [{"SchemaName": "d", "TableName": "a"}],
+                "DropDatabaseName": "",
+            }
+        )
+    )
+    assert [row[2:4] for row in rows(session, compat)] == [("d", "b"), ("e", "a")]
+    feed().follow(ddl({"AddName": None, "DropName": None, "DropDatabaseName": "e"}))
+    assert [row[2:4] for row in rows(session, compat)] == [("d", "b")]
+    feed().follow(ddl(None))
+    assert len(rows(session, compat)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("drop_table", 1), ("rename_table", 1), ("rename_tables", 1), ("drop_schema", 1), ("add_column", 0)],
+)
+def test_ddl_events_of_ticdc_are_understood(name, expected):
+    recorder = Recorder()
+    event = decode(golden(f"wire/ddl_evolve_{name}.bin").read_bytes())
+    ProgressWriter(recorder, ProgressStatements(DESIGN, "cf", "1")).follow(event)
+    assert len([entry for entry in recorder.log if entry["sql"].startswith("DELETE")]) == expected
+
+
+def test_missing_rights_are_told(session, uri, compat):
+    from mysql_support import target_of
+
+    from tidemark.sinks.mysql.connection import Connection
+
+    run(session, "create user if not exists viewer identified by 'pw'")
+    viewer = Connection(target_of(uri, user="viewer", password="pw"))
+    with pytest.raises(AccessDenied, match=f"progress on {compat.progress_table}.*1044.*grant"):
+        ProgressWriter(viewer, ProgressStatements(compat, "cf", "1")).write([("d", "a")], 1)
+    viewer.close()
+    run(session, "drop user viewer")
