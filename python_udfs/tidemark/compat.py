@@ -28,10 +28,16 @@ class Compat:
     active_active_columns: tuple[str, ...]
     # The LWW statement evaluates its condition once (`@cond :=`) instead of repeating it for every column.
     lww_condition_variable: bool
+    # A row that is sent on although its _tidb_origin_ts is set keeps it; otherwise it gets its commit ts, as every row does.
+    lww_keeps_origin_ts: bool
     # The progress table: name, column of the upstream's id, length of its VARCHAR columns.
     progress_table: str
     progress_upstream_column: str
     progress_varchar_length: int
+    # Its columns have comments.
+    progress_column_comments: bool
+    # A write with an older checkpoint leaves the newer one.
+    progress_never_back: bool
     # Sink kinds that may be used together with enable-active-active.
     active_active_sinks: tuple[str, ...]
     # An Avro topic rule may be a plain name, without {schema} and {table}.
@@ -55,9 +61,12 @@ _BY_NAME = {
         soft_delete_from_zero=True,
         active_active_columns=("_tidb_origin_ts", "_tidb_softdelete_time", "_tidb_commit_ts"),
         lww_condition_variable=True,
+        lww_keeps_origin_ts=True,
         progress_table="tidb_cdc.ticdcProgressTable",
         progress_upstream_column="upstreamID",
         progress_varchar_length=255,
+        progress_column_comments=False,
+        progress_never_back=True,
         active_active_sinks=("mysql",),
         avro_static_topics=False,
         dispatch_skips_missing_columns=True,
@@ -68,9 +77,12 @@ _BY_NAME = {
         soft_delete_from_zero=False,
         active_active_columns=("_tidb_origin_ts", "_tidb_softdelete_time"),
         lww_condition_variable=False,
+        lww_keeps_origin_ts=False,
         progress_table="tidb_cdc.ticdc_progress_table",
         progress_upstream_column="cluster_id",
         progress_varchar_length=128,
+        progress_column_comments=True,
+        progress_never_back=False,
         active_active_sinks=("mysql", "storage"),
         avro_static_topics=True,
         dispatch_skips_missing_columns=False,

@@ -119,8 +119,8 @@ def test_every_key_with_a_secret_name_is_declared_secret(cls):
     open_keys = {
         name for name, item, declared in every_key(cls) if is_secret_name(name) and not declared.secret
     }
-    # Paths and switches, not secrets.
-    assert open_keys <= {"output-row-key", "output-handle-key", "credentials-file"}
+    # Paths, switches and names of variables, not secrets.
+    assert open_keys <= {"output-row-key", "output-handle-key", "credentials-file", "password-env"}
 
 
 @pytest.mark.parametrize("cls", [Changefeed, UriOptions])

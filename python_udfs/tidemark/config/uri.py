@@ -159,6 +159,21 @@ class UriOptions:
     max_txn_row: int = key(
         integer(1), 256, "Rows of one downstream transaction.", file_key="mysql-config.max-txn-row"
     )
+    password_env: str = key(TEXT, "", "Name of the environment variable that holds the password.")
+    ssl_ca: str | None = key(
+        TEXT, None, "Database: file of the certificate authority.", file_key="mysql-config.ssl-ca"
+    )
+    ssl_cert: str | None = key(TEXT, None, "Database: certificate file.", file_key="mysql-config.ssl-cert")
+    ssl_key: str | None = key(TEXT, None, "Database: key file.", secret=True, file_key="mysql-config.ssl-key")
+    timeout: timedelta | None = key(
+        DURATION, None, "Database: timeout to connect.", file_key="mysql-config.timeout"
+    )
+    write_timeout: timedelta | None = key(
+        DURATION, None, "Database: timeout to write.", file_key="mysql-config.write-timeout"
+    )
+    read_timeout: timedelta | None = key(
+        DURATION, None, "Database: timeout to read.", file_key="mysql-config.read-timeout"
+    )
     # Access to an object store
     region: str = key(TEXT, "", "S3: region.")
     endpoint: str = key(TEXT, "", "Object store: endpoint.")
@@ -193,9 +208,6 @@ class UriOptions:
     compression: str | None = tuning(TEXT, "Kafka: compression of producer batches.")
     auto_create_topic: bool | None = tuning(BOOL, "Kafka: whether TiCDC creates topics.")
     dial_timeout: timedelta | None = tuning(DURATION, "Kafka: timeout to connect.")
-    write_timeout: timedelta | None = tuning(DURATION, "Kafka, database: timeout to write.")
-    read_timeout: timedelta | None = tuning(DURATION, "Kafka, database: timeout to read.")
-    timeout: timedelta | None = tuning(DURATION, "Database: timeout to connect.")
     required_acks: int | None = tuning(integer(-1, 1), "Kafka: acknowledgements a producer waits for.")
     sasl_user: str | None = tuning(TEXT, "Kafka: SASL user.")
     sasl_password: str | None = tuning(TEXT, "Kafka: SASL password.", secret=True)
@@ -218,9 +230,6 @@ class UriOptions:
         INT, "Database: average row size up to which updates are merged."
     )
     tidb_txn_mode: str | None = tuning(TEXT, "Database: optimistic or pessimistic.")
-    ssl_ca: str | None = tuning(TEXT, "Database: certificate authority.")
-    ssl_cert: str | None = tuning(TEXT, "Database: certificate.")
-    ssl_key: str | None = tuning(TEXT, "Database: key.", secret=True)
     batch_dml_enable: bool | None = tuning(BOOL, "Database: merge statements into batches.")
     multi_stmt_enable: bool | None = tuning(BOOL, "Database: several statements in one call.")
     cache_prep_stmts: bool | None = tuning(BOOL, "Database: keep prepared statements.")
