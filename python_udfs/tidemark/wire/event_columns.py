@@ -83,7 +83,12 @@ _RESOLVED_DTYPE = np.dtype(
     ]
 )
 _RESOLVED_TYPE, _BATCH_RESOLVED_TYPE = 3, 4
+# The InfluenceType of a DDL that concerns all tables of a schema.
+_WHOLE_SCHEMA = 1
 _LARGEST = (1 << 63) - 1
+_CONTROL_EVENTS = tuple(kind.event for kind in EVENT_TYPES.values() if kind.family == "control")
+# What Arrow raises for a value that does not fit its type.
+_DOES_NOT_FIT = (pa.ArrowException, TypeError, OverflowError)
 
 
 def ddl_columns(frames: pa.Array) -> pa.StructArray:
@@ -99,7 +104,7 @@ def sync_point_columns(frames: pa.Array) -> pa.StructArray:
 
 
 def control_columns(frames: pa.Array) -> pa.StructArray:
-    return _one_by_one(frames, CONTROL, _control_row)
+    return _one_by_one(frames, CONTROL, _control_row, _CONTROL_EVENTS)
 
 
 def dml_columns(frames: pa.Array) -> pa.StructArray:
@@ -158,7 +163,10 @@ def resolved_columns(frames: pa.Array) -> pa.StructArray:
 
 
 def _batch_header_is_sound(frame: bytes) -> bool:
-    header = read_header(frame)
+    try:
+        header = read_header(frame)
+    except WireError:
+        return False
     return (
         header.version <= HIGHEST_VERSION[_BATCH_RESOLVED_TYPE]
         and header.payload_length == len(frame) - HEADER_SIZE
@@ -185,7 +193,7 @@ def _one_by_one(
             rows.append({"error_reason": error.reason, "error_message": str(error)})
     try:
         return pa.array(rows, type=kind)
-    except (pa.ArrowException, TypeError):
+    except _DOES_NOT_FIT:
         # JSON inside an event can hold anything, also a list where a name belongs.
         return pa.array([_checked(row, kind) for row in rows], type=kind)
 
@@ -193,7 +201,7 @@ def _one_by_one(
 def _checked(row: dict[str, Any], kind: pa.StructType) -> dict[str, Any]:
     try:
         pa.array([row], type=kind)
-    except (pa.ArrowException, TypeError) as error:
+    except _DOES_NOT_FIT as error:
         return {"error_reason": InvalidField.reason, "error_message": f"a value of the wrong type: {error}"}
     return row
 
@@ -246,11 +254,22 @@ def _ddl_row(event: DDLEvent) -> dict[str, Any]:
         "start_ts": _ts(event.start_ts, "start_ts"),
         "finished_ts": _ts(event.finished_ts, "finished_ts"),
         "is_not_synced": event.not_sync,
-        "dropped_table_ids": dropped.get("TableIDs") or [],
-        "dropped_schema_id": dropped.get("SchemaID") if dropped.get("InfluenceType") == 1 else None,
+        "dropped_table_ids": _numbers(dropped.get("TableIDs") or [], "TableIDs"),
+        "dropped_schema_id": dropped.get("SchemaID")
+        if dropped.get("InfluenceType") == _WHOLE_SCHEMA
+        else None,
         "tables": [table_row(table) for table in tables],
         "body": event.body.decode(),
     }
+
+
+def _numbers(values: Any, name: str) -> list[int]:
+    """Arrow would cut the fraction off a float without a word."""
+    if not isinstance(values, list) or any(type(value) is not int for value in values):
+        raise InvalidField(
+            f"{name} of the dropped tables cannot be {values!r:.60}", expected="a list of integers"
+        )
+    return values
 
 
 def _sync_point_row(event: SyncPointEvent) -> dict[str, Any]:

@@ -1,0 +1,44 @@
+"""Tidemark's functions in Spark SQL: registered, and the same as the Python functions they wrap."""
+
+import pyarrow as pa
+import pytest
+
+from support import golden
+from tidemark.spark.udfs import UDFS
+from tidemark.wire.header import write_header
+
+RESOLVED = golden("wire/resolved_typical.bin").read_bytes()
+THREE_RESOLVED = golden("wire/batch_resolved_three.bin").read_bytes()
+VECTORS = {
+    "tidemark_header": ["wire/resolved_typical.bin", "wire/ddl_evolve_add_column.bin"],
+    "tidemark_dml": ["wire/batch_dml_orders_0.bin", "wire/dml_orders_0.bin"],
+    "tidemark_ddl": ["wire/ddl_evolve_rename_tables.bin", "wire/ddl_evolve_drop_table.bin"],
+    "tidemark_resolved": ["wire/resolved_typical.bin", "wire/resolved_max.bin"],
+    "tidemark_sync_point": ["wire/sync_point_typical.bin"],
+    "tidemark_handshake": ["wire/handshake_alltypes_0.bin", "wire/handshake_active_active_0.bin"],
+    "tidemark_control": ["wire/drop_typical.bin", "wire/congestion_control_v2_two.bin"],
+}
+FUNCTIONS = {function.__name__: function for function in UDFS}
+
+
+def frames_for(name):
+    """Good frames, and frames that the function must answer with an error."""
+    frames = [golden(path).read_bytes() for path in VECTORS[name]]
+    if name == "tidemark_resolved":
+        frames.append(write_header(4, 1, len(THREE_RESOLVED)) + THREE_RESOLVED)
+    return [*frames, b"", RESOLVED[:-1], b"\x00" * 40, frames[0]]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_sql_function_gives_what_the_python_function_gives(spark, name):
+    frames = frames_for(name)
+    lengths = [len(frame) for frame in frames]
+    arguments = "frame, length" if name == "tidemark_header" else "frame"
+    columns = [pa.array(frames, pa.binary()), pa.array(lengths, pa.int64())]
+    expected = FUNCTIONS[name](*columns[: arguments.count(",") + 1]).to_pylist()
+    spark.createDataFrame(
+        list(zip(range(len(frames)), frames, lengths, strict=True)),
+        "place int, frame binary, length bigint",
+    ).createOrReplaceTempView("frames_of_a_function")
+    found = spark.sql(f"select {name}({arguments}) as event from frames_of_a_function order by place")
+    assert [row.event.asDict(recursive=True) for row in found.collect()] == expected
