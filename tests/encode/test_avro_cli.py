@@ -2,6 +2,7 @@
 
 import base64
 import json
+from urllib.parse import quote
 
 import pytest
 from encode_support import configs
@@ -68,9 +69,9 @@ def test_cli_schema_registry_is_needed(encode, protocol):
     "url", ["ftp://h", "nonsense", "http://", "http://h:port", "file://host/x", "http://h?x=1"]
 )
 def test_cli_a_registry_that_is_none_is_refused(encode, url):
-    status, messages, error = encode("", "--registry", url)
-    assert (status, messages) == (2, [])
-    assert "schema-registry" in error
+    for status, messages, error in (encode("", "--registry", url), encode(registry=quote(url, safe=""))):
+        assert (status, messages) == (2, [])
+        assert "schema-registry" in error
 
 
 def test_schemas_go_to_a_file_as_they_were_registered(encode, tmp_path):

@@ -31,7 +31,7 @@ from tidemark.encode.ddl import DdlStatement, statements
 from tidemark.encode.errors import EncodeError
 from tidemark.encode.protocol import Encoder, Message, encoder_for
 from tidemark.logs import find_logs, open_log
-from tidemark.registry.open import open_url
+from tidemark.registry.open import check_url, open_url
 from tidemark.registry.recorded import Recorded
 from tidemark.registry.sequential import SequentialIds
 from tidemark.wire.errors import InvalidField, WireError
@@ -86,6 +86,8 @@ def run(args) -> int:
         if args.schemas or args.registry:
             raise EncodeError("--schemas and --registry are for protocol=avro")
         return _print(args, _Shown(settings, encoder_for(settings)), None)
+    if settings.uri.options.schema_registry:
+        check_url(settings.uri.options.schema_registry)
     registry = Recorded(open_url(args.registry) if args.registry else SequentialIds())
     between = args.schemas == _BETWEEN_MESSAGES
     shown = _Shown(settings, AvroEncoder(settings, registry=registry), registry if between else None)

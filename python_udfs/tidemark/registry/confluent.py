@@ -38,7 +38,7 @@ _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 200, 5_000
 
 
 @dataclass(frozen=True, repr=False)
-class _Address:
+class Address:
     # Without user and password.
     urls: tuple[str, ...]
     configuration: dict[str, Any]
@@ -46,7 +46,7 @@ class _Address:
 
 class ConfluentRegistry:
     def __init__(self, url: str):
-        address = _parse(url)
+        address = parse_address(url)
         self._shown = ", ".join(address.urls)
         try:
             from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
@@ -118,7 +118,7 @@ class ConfluentRegistry:
             raise RegistryUnreachable(reason, subject=subject, schema_id=schema_id) from None
 
 
-def _parse(url: str) -> _Address:
+def parse_address(url: str) -> Address:
     urls, configuration = [], {}
     for part in url.split(","):
         split = urlsplit(part.strip())
@@ -143,7 +143,7 @@ def _parse(url: str) -> _Address:
         "retries.wait.ms": _FIRST_WAIT_MS,
         "retries.max.wait.ms": _LONGEST_WAIT_MS,
     }
-    return _Address(tuple(urls), {"url": ",".join(urls), **defaults, **configuration})
+    return Address(tuple(urls), {"url": ",".join(urls), **defaults, **configuration})
 
 
 def _option(name: str, value: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from tidemark.registry.confluent import ConfluentRegistry
+from tidemark.registry.confluent import ConfluentRegistry, parse_address
 from tidemark.registry.embedded import EmbeddedRegistry
 from tidemark.registry.errors import RegistryError
 
@@ -26,9 +26,16 @@ def open_registry(settings: Settings) -> Registry:
 
 
 def open_url(url: str) -> Registry:
-    if url.startswith("file:"):
-        split = urlsplit(url)
-        if split.netloc not in ("", "localhost") or not split.path.strip("/"):
-            raise RegistryError(f"schema-registry {url!r}: write file:///folder, with three slashes")
-        return EmbeddedRegistry(unquote(split.path))
-    return ConfluentRegistry(url)
+    folder = check_url(url)
+    return ConfluentRegistry(url) if folder is None else EmbeddedRegistry(folder)
+
+
+def check_url(url: str) -> str | None:
+    """The folder of an embedded registry, None for a server; an error where the URL is neither. Nothing is contacted."""
+    if not url.startswith("file:"):
+        parse_address(url)
+        return None
+    split = urlsplit(url)
+    if split.netloc not in ("", "localhost") or not split.path.strip("/"):
+        raise RegistryError(f"schema-registry {url!r}: write file:///folder, with three slashes")
+    return unquote(split.path)
