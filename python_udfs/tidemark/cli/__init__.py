@@ -24,6 +24,7 @@ COMMANDS = {
     "dispatch": "dispatch",
     "dispatch-report": "dispatch_report",
     "encode": "encode",
+    "doctor": "doctor",
 }
 
 DESCRIPTION = """\

@@ -3,7 +3,7 @@
     {"Table","Schema","Version":1,"TableVersion","Query","Type","TableColumns":[…]|null,"TableColumnsTotal"}
 
 A column has ColumnName and ColumnType and, where they apply, ColumnId, ColumnDefault, ColumnLength, ColumnPrecision, ColumnScale,
-ColumnNullable "false", ColumnIsPk "true" and ColumnElems. All values are text. Two forms, by compat:
+ColumnNullable "false", ColumnIsPk "true", ColumnIsVirtual "true" and ColumnElems. All values are text. Two forms, by compat:
 
 | | design | ticdc |
 |---|---|---|
@@ -11,10 +11,12 @@ ColumnNullable "false", ColumnIsPk "true" and ColumnElems. All values are text. 
 | JSON | ColumnLength | nothing |
 | BIT | `BIT` | `BIT UNSIGNED` |
 | YEAR | `YEAR` | `YEAR UNSIGNED`, ColumnPrecision 4 |
+| virtual generated column | ColumnIsVirtual | nothing |
 | TableColumnsTotal of a table | text | number |
 
 The design document has neither ColumnDefault nor ColumnElems; they are written in both forms, because without the members of an ENUM its rows cannot be
-read back, and without the default the hash cannot be verified.
+read back, and without the default the hash cannot be verified. ColumnIsVirtual is ours: data files leave such columns out, and without it a CSV line
+could not be read back.
 
 The hash is the CRC-32 of the indented JSON of {Table, Schema, Version 0, TableColumns in the ticdc form sorted by name, TableColumnsTotal}: it
 does not depend on compat, so a tree does not get new schema files when the setting changes.
@@ -168,6 +170,7 @@ def _column(column: Column, column_id: bool, design: bool) -> dict[str, Any]:
         "ColumnScale": str(types.scale(column)) if has_scale else None,
         "ColumnNullable": "false" if column.is_not_null else None,
         "ColumnIsPk": "true" if column.is_primary_key else None,
+        "ColumnIsVirtual": "true" if design and column.is_virtual_generated else None,
         "ColumnElems": list(column.elems) if shape is Shape.MEMBERS and column.elems else None,
     }
     return {name: value for name, value in fields.items() if value is not None}
@@ -223,6 +226,8 @@ def _parse_column(item: dict[str, Any], place: int) -> Column:
         elems=tuple(item.get("ColumnElems", ())),
         default=default,
         default_bit=default_bit,
+        # The expression is not in the file; that there is one is.
+        generated_expr="?" if item.get("ColumnIsVirtual") == "true" else "",
     )
 
 

@@ -1,0 +1,143 @@
+"""What is in a tree, from one listing: TiCDC's as well as ours, with names or table ids as folders.
+
+A folder of data files is `{table folder}/{version}[/{partition}][/{date}]`, and a table folder is one that has schema files in `meta`. A single level below the version
+is taken for a date if it looks like one (`2024`, `2024-05`, `2024-05-09`), else for a partition.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tidemark.encode import paths
+from tidemark.encode.errors import InvalidFileName
+from tidemark.encode.schema_file import SchemaFile
+from tidemark.sinks.storage.errors import InvalidTree
+from tidemark.sinks.storage.filesystem import WORK, Entry, Store
+
+EXTENSIONS = (".csv", ".json")
+_INDEX = re.compile(r"CDC(?:_(?P<dispatcher>[^/]+))?\.index")
+_DATE = re.compile(r"(?:19|20|21)\d\d(?:-\d\d(?:-\d\d)?)?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    path: str
+    number: int
+    dispatcher: str
+    extension: str
+    size: int
+
+
+@dataclass
+class Folder:
+    """A folder of data files."""
+
+    path: str
+    # None where no schema file says which table this is.
+    table_path: str | None = None
+    version: int = 0
+    partition: int | None = None
+    date: str = ""
+    files: list[DataFile] = field(default_factory=list)
+    # Dispatcher ("" without one) -> path of its index file.
+    indexes: dict[str, str] = field(default_factory=dict)
+
+    def dispatchers(self) -> list[str]:
+        return sorted({file.dispatcher for file in self.files} | set(self.indexes))
+
+    def files_of(self, dispatcher: str) -> list[DataFile]:
+        return sorted(
+            (file for file in self.files if file.dispatcher == dispatcher), key=lambda file: file.number
+        )
+
+
+@dataclass
+class Tree:
+    store: Store
+    folders: dict[str, Folder]
+    # Table or database folder -> version -> paths of schema files.
+    schema_files: dict[str, dict[int, list[str]]]
+    has_metadata: bool
+    work: list[Entry]
+    # Files that belong to none of these.
+    strangers: list[str]
+
+    def schema_file(self, folder: Folder) -> SchemaFile:
+        """The schema file of a folder's version, verified against its name."""
+        found = self.schema_files.get(folder.table_path or "", {}).get(folder.version, [])
+        if not found:
+            raise InvalidTree(
+                f"{folder.path} has data files, but no schema file of that version: "
+                f"{folder.table_path or folder.path.rpartition('/')[0]}/meta/schema_{folder.version or 'VERSION'}_HASH.json"
+            )
+        # Two files of one version differ by hash, after a rename onto itself; the last one written is not known, so take either.
+        return load_schema_file(self.store, sorted(found)[-1])
+
+
+def load_schema_file(store: Store, path: str) -> SchemaFile:
+    """A schema file that is what its name says."""
+    parsed = SchemaFile.parse(store.read(path))
+    parsed.verify(path)
+    return parsed
+
+
+def scan_tree(store: Store) -> Tree:
+    tree = Tree(store, {}, {}, False, [], [])
+    for entry in store.walk():
+        _sort_in(tree, entry)
+    for folder in tree.folders.values():
+        _identify(tree, folder)
+        folder.files.sort(key=lambda file: (file.dispatcher, file.number))
+    return tree
+
+
+def _sort_in(tree: Tree, entry: Entry) -> None:
+    parent, _, name = entry.path.rpartition("/")
+    if entry.path.startswith(f"{WORK}/"):
+        tree.work.append(entry)
+    elif entry.path == paths.METADATA:
+        tree.has_metadata = True
+    elif paths.is_schema_file(entry.path):
+        version, _ = paths.parse_schema_file(entry.path)
+        versions = tree.schema_files.setdefault(parent.rpartition("/")[0], {})
+        versions.setdefault(version, []).append(entry.path)
+    elif (index := _INDEX.fullmatch(name)) and parent.rpartition("/")[2] == "meta":
+        path = parent.rpartition("/")[0]
+        tree.folders.setdefault(path, Folder(path)).indexes[index["dispatcher"] or ""] = entry.path
+    elif (file := _data_file(entry)) is not None:
+        tree.folders.setdefault(parent, Folder(parent)).files.append(file)
+    else:
+        tree.strangers.append(entry.path)
+
+
+def _data_file(entry: Entry) -> DataFile | None:
+    extension = next((ending for ending in EXTENSIONS if entry.name.endswith(ending)), "")
+    try:
+        name = paths.parse_file_name(entry.name, extension)
+    except InvalidFileName:
+        return None
+    return DataFile(entry.path, name.index, name.dispatcher, extension, entry.size)
+
+
+def _identify(tree: Tree, folder: Folder) -> None:
+    parts = folder.path.split("/")
+    candidates = []
+    for end in range(1, len(parts)):
+        table_path, version = "/".join(parts[:end]), parts[end]
+        if (
+            table_path in tree.schema_files
+            and version.isascii()
+            and version.isdigit()
+            and len(parts) - end <= 3
+        ):
+            known = int(version) in tree.schema_files[table_path]
+            candidates.append((known, end, table_path, int(version)))
+    if not candidates:
+        return
+    _, end, folder.table_path, folder.version = max(candidates)
+    below = parts[end + 1 :]
+    if below and (len(below) == 2 or not _DATE.fullmatch(below[0])):
+        folder.partition = int(below[0]) if below[0].isdigit() else None
+        below = below[1:]
+    folder.date = below[0] if below else ""
