@@ -16,9 +16,19 @@
 {% endmacro %}
 
 
+{# The last batch that was planned; 0 when no log has held anything yet. #}
+{% macro current_batch() %}
+  {%- set segments_table = ref('log_segments') -%}
+  {%- if not execute -%}
+    {{ return(0) }}
+  {%- endif -%}
+  {{ return(run_query('select coalesce(max(batch_id), 0) from ' ~ segments_table)[0][0] | int) }}
+{% endmacro %}
+
+
 {# Post-hook: notes every planned batch as handled. The plan itself needs no such note. #}
 {% macro note_handled_batches() %}
-  {%- if not execute or model.name == 'log_segments' -%}
+  {%- if not execute or model.config.materialized != 'incremental' or model.name == 'log_segments' -%}
     {{ return('') }}
   {%- endif -%}
   {%- set batches = run_query('select distinct batch_id from ' ~ ref('log_segments') ~ ' where batch_id > ' ~ tidemark.last_batch()) -%}

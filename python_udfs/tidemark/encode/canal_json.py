@@ -208,7 +208,7 @@ class CanalJsonEncoder:
             f',"mysqlType":{self._mysql_types(columns)},"old":',
             old,
             ',"data":[',
-            *_object(chosen, columns),
+            *data_object(chosen, columns),
             "]",
         ]
         if self._extension:
@@ -261,7 +261,7 @@ def _text(array: pa.Array, column: Column) -> pa.StringArray:
     return json_text(text) if kind in (Kind.STRING, Kind.JSON) else text
 
 
-def _value(array: pa.Array, column: Column) -> list[Part]:
+def data_value(array: pa.Array, column: Column) -> list[Part]:
     split: list[Part] | None = None
     if column.kind is Kind.DECIMAL:
         split = split_decimal(array)
@@ -277,17 +277,17 @@ def _quoted(text: pa.StringArray) -> list[Part]:
     return [pc.binary_join_element_wise('"', text, '"', "")] if text.null_count else ['"', text, '"']
 
 
-def _object(rows: pa.RecordBatch, columns: list[Column]) -> list[Part]:
+def data_object(rows: pa.RecordBatch, columns: list[Column]) -> list[Part]:
     parts: list[Part] = ["{"]
     for position, (array, column) in enumerate(zip(rows.columns, columns, strict=True)):
-        parts += [("," if position else "") + json_string(column.name) + ":", *_value(array, column)]
+        parts += [("," if position else "") + json_string(column.name) + ":", *data_value(array, column)]
     return [*parts, "}"]
 
 
 def _old(before: pa.RecordBatch, after: pa.RecordBatch | None, columns: list[Column]) -> pa.StringArray:
     """`[{…}]` of the rows before; given the rows after, only the columns that differ."""
     if after is None:
-        return joined(["[", *_object(before, columns), "]"], _NULL)
+        return joined(["[", *data_object(before, columns), "]"], _NULL)
     pairs = []
     for old_array, new_array, column in zip(before.columns, after.columns, columns, strict=True):
         old, new = _text(old_array, column), _text(new_array, column)

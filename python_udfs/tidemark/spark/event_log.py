@@ -71,9 +71,23 @@ class EventLogSource(DataSource):
         return EventLogReader(self.options)
 
 
-class _Segments(InputPartition):
+class Segments(InputPartition):
     def __init__(self, segments: list[Segment]):
         self.segments = segments
+
+
+def pack_segments(segments: list[Segment], limit: int) -> list[Segments]:
+    """Neighbouring segments together, up to `limit` bytes; Spark wants one partition even where there is nothing to read."""
+    packed: list[list[Segment]] = []
+    room = 0
+    for segment in segments:
+        size = segment.end - segment.start
+        if not packed or size > room:
+            packed.append([])
+            room = limit
+        packed[-1].append(segment)
+        room -= size
+    return [Segments(chosen) for chosen in packed] or [Segments([])]
 
 
 class EventLogReader(DataSourceReader):
@@ -86,21 +100,11 @@ class EventLogReader(DataSourceReader):
         self.payload = options.get("payload", "full")
         self.header_only = self.payload == "header"
 
-    def partitions(self) -> list[_Segments]:
+    def partitions(self) -> list[Segments]:
         # A header-only read moves little: give a task more of the log.
-        limit = PARTITION_BYTES * (8 if self.header_only else 1)
-        packed: list[list[Segment]] = []
-        room = 0
-        for segment in self.segments:
-            size = segment.end - segment.start
-            if not packed or size > room:
-                packed.append([])
-                room = limit
-            packed[-1].append(segment)
-            room -= size
-        return [_Segments(segments) for segments in packed] or [_Segments([])]
+        return pack_segments(self.segments, PARTITION_BYTES * (8 if self.header_only else 1))
 
-    def read(self, partition: _Segments) -> Iterator[pa.RecordBatch]:
+    def read(self, partition: Segments) -> Iterator[pa.RecordBatch]:
         for segment in partition.segments:
             with open_log(segment.file) as log:
                 for piece in _join_runs(scan_runs(log, segment.start, segment.end, segment.log_size)):
@@ -178,16 +182,16 @@ def _read_frames(log, offset: np.ndarray, shipped: np.ndarray) -> pa.Array:
     """The bytes at [offset, offset + shipped) as one binary array; where they are contiguous, without copying them."""
     ends = np.concatenate([[0], np.cumsum(shipped)]).astype(np.int32)
     if np.array_equal(offset[1:], offset[:-1] + shipped[:-1]):
-        data = _read_exactly(log, int(offset[0]), int(ends[-1]))
+        data = read_exactly(log, int(offset[0]), int(ends[-1]))
     else:
         span = int(offset[-1] + shipped[-1] - offset[0])
         if span <= BATCH_BYTES:
-            window = np.frombuffer(_read_exactly(log, int(offset[0]), span), dtype=np.uint8)
+            window = np.frombuffer(read_exactly(log, int(offset[0]), span), dtype=np.uint8)
             starts = np.repeat(offset - offset[0] - ends[:-1], shipped)
             data = window[starts + np.arange(ends[-1])].tobytes()
         else:
             data = b"".join(
-                _read_exactly(log, position, size)
+                read_exactly(log, position, size)
                 for position, size in zip(offset.tolist(), shipped.tolist(), strict=True)
             )
     return pa.Array.from_buffers(pa.binary(), len(offset), [None, pa.py_buffer(ends), pa.py_buffer(data)])
@@ -205,7 +209,7 @@ def _without_chunks(frames: pa.Array) -> pa.Array:
     return pa.array(kept, type=pa.binary())
 
 
-def _read_exactly(log, position: int, size: int) -> bytes:
+def read_exactly(log, position: int, size: int) -> bytes:
     log.seek(position)
     data = log.read(size)
     while len(data) < size:

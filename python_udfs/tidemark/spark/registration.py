@@ -7,9 +7,10 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from tidemark.spark.event_log import EventLogSource
 from tidemark.spark.log_plan import LogPlanSource
+from tidemark.spark.row_changes import RowChangeSource
 from tidemark.spark.udfs import UDFS
 
-DATA_SOURCES = [EventLogSource, LogPlanSource]
+DATA_SOURCES = [EventLogSource, LogPlanSource, RowChangeSource]
 
 
 def register_all(spark) -> None:

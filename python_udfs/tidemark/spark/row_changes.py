@@ -1,0 +1,278 @@
+"""Data source `tidemark_row_changes`: the row changes of event logs, decoded with the schema in force.
+
+Name          tidemark_row_changes
+Options       segments  JSON list of [batch_id, upstream_id, file, start, end, log size], as for tidemark_events
+              schemas   JSON list of [upstream_id, dispatcher_id, epoch, seq, file, offset, length]: where the Handshake and DDL frames are
+                        whose tables are in force, by epoch of a dispatcher and from which seq on
+              after_ts, up_to_ts  JSON objects upstream_id -> ts: transactions outside (after, up to] stay in the reader
+Partitioning  neighbouring segments together, up to 32 MiB each
+Guarantees    Frames are decoded where they are read: a payload never travels. A batch that cannot be decoded gives one row with its place and
+              `error_reason`, and nothing else. Rows of one frame come in the order of the log.
+Example       see macros/log/row_changes.sql
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader
+
+from tidemark.encode.warehouse import key_texts, value_texts
+from tidemark.logs import open_log
+from tidemark.spark.event_log import PARTITION_BYTES, QUARANTINE_BYTES, Segment, pack_segments, read_exactly
+from tidemark.wire.errors import InvalidField, WireError
+from tidemark.wire.events.batch_dml import BatchDMLEvent
+from tidemark.wire.framing import FrameRun, scan_runs
+from tidemark.wire.header import HEADER_SIZE
+from tidemark.wire.header_columns import is_known
+from tidemark.wire.registry import decode
+from tidemark.wire.rows import NO_ROW, OP_NAMES, RowBatch, decode_batches
+from tidemark.wire.table_info import TableInfo
+from tidemark.wire.tracker import SchemaInForce, SchemaTracker
+from tidemark.wire.transactions import read_transactions
+
+# About what one decode call does best with.
+JOINED_BYTES = 3 * 1024 * 1024
+
+ARROW_SCHEMA = pa.schema(
+    [
+        ("upstream_id", pa.string()),
+        ("file", pa.string()),
+        ("offset", pa.int64()),
+        ("dispatcher_id", pa.string()),
+        ("epoch", pa.int64()),
+        ("seq", pa.int64()),
+        ("row_number", pa.int32()),
+        ("schema_name", pa.string()),
+        ("table_name", pa.string()),
+        ("table_id", pa.int64()),
+        ("physical_table_id", pa.int64()),
+        ("table_version", pa.int64()),
+        ("table_info_version", pa.int64()),
+        ("start_ts", pa.int64()),
+        ("commit_ts", pa.int64()),
+        ("op", pa.string()),
+        ("row_key", pa.binary()),
+        ("key", pa.string()),
+        ("pre", pa.string()),
+        ("post", pa.string()),
+        ("error_reason", pa.string()),
+        ("error_message", pa.string()),
+        ("error_bytes", pa.binary()),
+    ]
+)
+SCHEMA = ", ".join(
+    f"`{field.name}` {({pa.int64(): 'bigint', pa.int32(): 'int', pa.string(): 'string'}).get(field.type, 'binary')}"
+    for field in ARROW_SCHEMA
+)
+
+
+class RowChangeSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "tidemark_row_changes"
+
+    def schema(self) -> str:
+        return SCHEMA
+
+    def reader(self, schema) -> RowChangeReader:
+        return RowChangeReader(self.options)
+
+
+class RowChangeReader(DataSourceReader):
+    def __init__(self, options):
+        self.segments = [Segment(*row) for row in json.loads(options.get("segments", "[]"))]
+        self.schemas = json.loads(options.get("schemas", "[]"))
+        self.after_ts = {key: int(ts) for key, ts in json.loads(options.get("after_ts", "{}")).items()}
+        self.up_to_ts = {key: int(ts) for key, ts in json.loads(options.get("up_to_ts", "{}")).items()}
+
+    def partitions(self):
+        return pack_segments(self.segments, PARTITION_BYTES)
+
+    def read(self, partition) -> Iterator[pa.RecordBatch]:
+        schemas = Schemas(self.schemas)
+        for segment in partition.segments:
+            with open_log(segment.file) as log:
+                for work in self._joined(log, segment, schemas):
+                    yield from work.batches(segment)
+
+    def _joined(self, log, segment: Segment, schemas: Schemas) -> Iterator[_Work]:
+        """Frames of one dispatcher and table version together, as far as they follow each other closely."""
+        waiting: dict[bytes, _Work] = {}
+        for offset, length in self._frames(log, segment):
+            payload = memoryview(read_exactly(log, offset + HEADER_SIZE, length - HEADER_SIZE))
+            try:
+                heads = read_transactions([payload])[0].heads
+                if not self._wanted(segment.upstream_id, heads["commit_ts"]):
+                    continue
+                dispatcher_id = heads["dispatcher_id"][0].tobytes()
+                place = int(heads["epoch"][0]), int(heads["seq"][0])
+                schema = schemas.in_force(segment.upstream_id, dispatcher_id, *place)
+            except WireError as error:
+                yield _Work.failed(offset, payload, error)
+                continue
+            work = waiting.get(dispatcher_id)
+            if work is None or work.schema is not schema:
+                if work is not None:
+                    yield work
+                work = waiting[dispatcher_id] = _Work(schema)
+            work.add(offset, payload)
+            if work.size >= JOINED_BYTES:
+                yield waiting.pop(dispatcher_id)
+        yield from waiting.values()
+
+    @staticmethod
+    def _frames(log, segment: Segment) -> Iterator[tuple[int, int]]:
+        for run in scan_runs(log, segment.start, segment.end, segment.log_size):
+            if isinstance(run, FrameRun):
+                chosen = (run.event_type == BatchDMLEvent.type_id) & is_known(run.event_type, run.version)
+                yield from zip(run.offset[chosen].tolist(), run.length[chosen].tolist(), strict=True)
+
+    def _wanted(self, upstream_id: str, commit_ts: np.ndarray) -> bool:
+        after, up_to = self.after_ts.get(upstream_id, 0), self.up_to_ts.get(upstream_id, 0)
+        return bool(((commit_ts > after) & (commit_ts <= up_to)).any())
+
+
+class Schemas:
+    """The schema in force by epoch and seq of a dispatcher, read from the log when first asked for."""
+
+    def __init__(self, places: list[list]):
+        self._places: dict[tuple[str, bytes, int], list[tuple[int, str, int, int]]] = {}
+        for upstream_id, dispatcher_id, epoch, *place in places:
+            key = upstream_id, bytes.fromhex(dispatcher_id), int(epoch)
+            self._places.setdefault(key, []).append(tuple(place))
+        for found in self._places.values():
+            found.sort()
+        self._known: dict[tuple[tuple[str, bytes, int], int], SchemaInForce] = {}
+
+    def in_force(self, upstream_id: str, dispatcher_id: bytes, epoch: int, seq: int) -> SchemaInForce:
+        key = upstream_id, dispatcher_id, epoch
+        places = self._places.get(key, [])
+        count = bisect_left(places, (seq,))
+        if (key, count) not in self._known:
+            self._known[key, count] = self._follow(dispatcher_id, epoch, places[:count])
+        return self._known[key, count]
+
+    @staticmethod
+    def _follow(dispatcher_id: bytes, epoch: int, places: list[tuple[int, str, int, int]]) -> SchemaInForce:
+        tracker = SchemaTracker()
+        for _, file, offset, length in places:
+            with open_log(file) as log:
+                tracker.feed(decode(read_exactly(log, offset, length), offset=offset))
+        schema = tracker.in_force(dispatcher_id)
+        if schema is None:
+            raise InvalidField(
+                f"rows of dispatcher {dispatcher_id.hex()} in epoch {epoch}, before which no readable Handshake came",
+                expected="a Handshake",
+            )
+        return schema
+
+
+@dataclass
+class _Work:
+    """Frames to be decoded together, or one that cannot be."""
+
+    schema: SchemaInForce | None
+
+    def __post_init__(self) -> None:
+        self.frames: list[tuple[int, memoryview]] = []
+        self.size = 0
+        self.errors: list[tuple[int, WireError, bytes]] = []
+
+    @classmethod
+    def failed(cls, offset: int, payload: memoryview, error: WireError) -> _Work:
+        work = cls(None)
+        work.errors.append((offset, error, bytes(payload[:QUARANTINE_BYTES])))
+        return work
+
+    def add(self, offset: int, payload: memoryview) -> None:
+        self.frames.append((offset, payload))
+        self.size += len(payload)
+
+    def batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
+        if self.frames:
+            batch, bad = decode_batches(self.frames, self.schema.table)
+            payloads = dict(self.frames)
+            self.errors += [(offset, error, bytes(payloads[offset][:QUARANTINE_BYTES])) for offset, error in bad]
+            if batch is not None:
+                failed = {offset for offset, _ in bad}
+                kept = [(offset, payload) for offset, payload in self.frames if offset not in failed]
+                yield row_change_batch(segment, batch, self.schema.table_info_version, kept)
+        for offset, error, taken in self.errors:
+            row = {
+                "upstream_id": segment.upstream_id,
+                "file": segment.file,
+                "offset": offset,
+                "error_reason": error.reason,
+                "error_message": str(error),
+                "error_bytes": taken,
+            }
+            yield pa.RecordBatch.from_pylist([row], schema=ARROW_SCHEMA)
+
+
+def row_change_batch(
+    segment: Segment, batch: RowBatch, table_info_version: int, frames: list[tuple[int, memoryview]]
+) -> pa.RecordBatch:
+    """The rows of a decoded batch as they stand in the warehouse."""
+    table, changes, count = batch.table, batch.changes, len(batch.changes)
+    transactions = read_transactions([payload for _, payload in frames])[0]
+    rows_per_frame = np.add.reduceat(
+        transactions.column("row_count", np.int64), np.cumsum([0, *transactions.per_batch])[:-1]
+    )
+    first_of_frame = np.repeat(np.cumsum(rows_per_frame) - rows_per_frame, rows_per_frame)
+    values = value_texts(batch.columns, table)
+    columns = {
+        "upstream_id": _constant(segment.upstream_id, count),
+        "file": _constant(segment.file, count),
+        "offset": pa.array(np.repeat([offset for offset, _ in frames], rows_per_frame)),
+        "dispatcher_id": _constant(batch.dispatcher_id.hex(), count),
+        "epoch": pa.array(changes.epoch.astype(np.int64)),
+        "seq": pa.array(changes.seq.astype(np.int64)),
+        "row_number": pa.array((np.arange(count) - first_of_frame).astype(np.int32)),
+        "schema_name": _constant(table.schema, count),
+        "table_name": _constant(table.table, count),
+        "table_id": _constant(table.table_id, count),
+        "physical_table_id": pa.array(changes.physical_table_id),
+        "table_version": _constant(table.version, count),
+        "table_info_version": _constant(table_info_version, count),
+        "start_ts": pa.array(changes.start_ts.astype(np.int64)),
+        "commit_ts": pa.array(changes.commit_ts.astype(np.int64)),
+        "op": _OPS.take(pa.array(changes.op)),
+        "row_key": changes.row_key,
+        "key": _keys(batch),
+        "pre": _images(values, changes.pre),
+        "post": _images(values, changes.post),
+        "error_reason": pa.nulls(count, pa.string()),
+        "error_message": pa.nulls(count, pa.string()),
+        "error_bytes": pa.nulls(count, pa.binary()),
+    }
+    return pa.RecordBatch.from_pydict(columns, schema=ARROW_SCHEMA)
+
+
+_OPS = pa.array([OP_NAMES[number] for number in range(len(OP_NAMES))])
+
+
+def _constant(value, count: int) -> pa.Array:
+    return pa.repeat(pa.scalar(value), count)
+
+
+def _images(values: pa.StringArray, rows: np.ndarray) -> pa.Array:
+    return values.take(pa.array(rows, mask=rows == NO_ROW))
+
+
+def _keys(batch: RowBatch) -> pa.Array:
+    """The handle key of each row, null where the table has none."""
+    changes, table = batch.changes, batch.table
+    if not table.handle_key:
+        return pa.nulls(len(changes), pa.string())
+    rows = np.where(changes.post == NO_ROW, changes.pre, changes.post)
+    return key_texts(batch.columns.select(list(table.handle_key)), _handle_columns(table)).take(pa.array(rows))
+
+
+def _handle_columns(table: TableInfo):
+    return [table.columns_by_name[name] for name in table.handle_key]
