@@ -1,0 +1,290 @@
+"""Publication: the index rule, never overwriting, one run per range, and crashes at every step."""
+
+import json
+import multiprocessing
+import os
+import signal
+
+import pytest
+from storage_support import files_below, inserts, is_data, log_of, settings, table_named
+
+from tidemark.sinks.storage import faults
+from tidemark.sinks.storage.errors import FileExists, NameCollision, StaleRange, StorageError, StoreError
+from tidemark.sinks.storage.filesystem import LocalStore
+from tidemark.sinks.storage.index import next_number
+from tidemark.sinks.storage.journal import read_checkpoint
+from tidemark.sinks.storage.layout import StorageLayout
+from tidemark.sinks.storage.log_driver import stage, write_log_to_tree
+from tidemark.sinks.storage.publish import open_tree, publish
+from tidemark.sinks.storage.span import Span
+
+DIGITS = 6
+GIVEN = {"file_index_digit": DIGITS}
+FOLDER, INDEX = "db/t/10", "db/t/10/meta/CDC.index"
+
+
+def rows(*ids: int, ts: int = 20):
+    return inserts(table_named(), [(ts + place, [(number, "x")]) for place, number in enumerate(ids)])
+
+
+def run(store, *batches, end, given=None, schema_files=None):
+    given = given or settings(**GIVEN)
+    layout = StorageLayout(given)
+    with open_tree(store) as tree:
+        span = Span(tree.checkpoint, end)
+        staged = stage(store, span, layout, given, [(batch, 10) for batch in batches])
+        return publish(store, tree.lease, layout, span, staged, schema_files or {})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return LocalStore(str(tmp_path))
+
+
+def numbers(store, index: str | None, *present: int) -> tuple[int, list[str]]:
+    for number in present:
+        store.write(f"{FOLDER}/CDC{number:06d}.csv", b"x")
+    if index is not None:
+        store.write(INDEX, index.encode())
+    warnings: list[str] = []
+    return next_number(store, FOLDER, INDEX, ".csv", DIGITS, "", warnings), warnings
+
+
+def test_a_new_folder_begins_with_one(store):
+    assert numbers(store, None) == (1, [])
+
+
+def test_the_file_of_the_index_is_there_so_the_next_is_taken(store):
+    assert numbers(store, "CDC000005.csv\n", 1, 2, 3, 4, 5) == (6, [])
+
+
+def test_the_file_of_the_index_is_not_there_so_it_is_taken(store):
+    assert numbers(store, "CDC000005.csv\n", 1, 2, 3, 4) == (5, [])
+
+
+def test_a_stale_index_is_reconciled_by_listing(store):
+    number, warnings = numbers(store, "CDC000002.csv\n", 1, 2, 3, 7)
+    assert number == 8
+    assert "number 7 is there too" in warnings[0]
+
+
+def test_a_missing_index_is_reconciled_by_listing(store):
+    number, warnings = numbers(store, None, 1, 2, 3)
+    assert number == 4
+    assert "no index" in warnings[0]
+
+
+@pytest.mark.parametrize("content", ["", "rubbish", "CDC1.csv", "CDC000003.json"])
+def test_an_unreadable_index_is_reconciled_by_listing(store, content):
+    number, warnings = numbers(store, content, 1, 2)
+    assert number == 3
+    assert warnings
+
+
+def test_reconciling_lists_the_folder_once(store):
+    calls = []
+    real = store.list
+    store.list = lambda folder: calls.append(folder) or real(folder)
+    numbers(store, "CDC000002.csv\n", *range(1, 60))
+    assert calls == [FOLDER]
+
+
+def test_more_digits_than_before_do_not_start_again(store):
+    store.write(f"{FOLDER}/CDC000001.csv", b"x")
+    store.write(INDEX, b"CDC000001.csv\n")
+    warnings: list[str] = []
+    assert next_number(store, FOLDER, INDEX, ".csv", 20, "", warnings) == 2
+
+
+def test_warnings_reach_the_caller(store):
+    run(store, rows(1), end=20)
+    store.delete(INDEX)
+    published = run(store, rows(2, ts=21), end=21)
+    assert "no index" in published.warnings[0]
+    assert published.files == ("db/t/10/CDC000002.csv",)
+
+
+def test_a_run_up_to_a_published_checkpoint_does_nothing(store, tmp_path):
+    run(store, rows(1), end=20)
+    before = files_below(tmp_path)
+    given = settings(**GIVEN)
+    with open_tree(store) as tree:
+        published = publish(store, tree.lease, StorageLayout(given), Span(0, 20), [], {})
+    assert not published.wrote
+    assert files_below(tmp_path) == before
+
+
+def test_a_run_that_begins_before_the_checkpoint_is_refused(store):
+    run(store, rows(1), end=20)
+    with open_tree(store) as tree, pytest.raises(StaleRange, match="plan again"):
+        publish(store, tree.lease, StorageLayout(settings()), Span(0, 30), [], {})
+    assert read_checkpoint(store) == 20
+
+
+def test_a_run_without_rows_moves_the_checkpoint(store, tmp_path):
+    run(store, end=50)
+    assert files_below(tmp_path) == {"metadata": b'{"checkpoint-ts":50}'}
+
+
+def test_two_tasks_of_one_stream_are_refused(store):
+    given = settings(**GIVEN)
+    layout, span = StorageLayout(given), Span(0, 30)
+    with open_tree(store) as tree:
+        one = stage(store, span, layout, given, [(rows(1), 10)])
+        two = stage(store, span, layout, given, [(rows(2), 10)])
+        with pytest.raises(StorageError, match="must be in one task"):
+            publish(store, tree.lease, layout, span, [*one, *two], {})
+        # The same description twice is the same work.
+        assert publish(store, tree.lease, layout, span, [*two, *two], {}).rows == 1
+
+
+def test_the_order_of_tasks_does_not_matter(tmp_path):
+    given = settings(**GIVEN)
+    layout, span = StorageLayout(given), Span(0, 30)
+    batches = [(inserts(table_named(table=name), [(20, [(1, "x")])]), 10) for name in ("a", "b", "c")]
+    trees = []
+    for name, order in (("one", batches), ("two", batches[::-1])):
+        store = LocalStore(str(tmp_path / name))
+        with open_tree(store) as tree:
+            staged = [made for batch in order for made in stage(store, span, layout, given, [batch])]
+            publish(store, tree.lease, layout, span, staged, {})
+        trees.append(files_below(tmp_path / name))
+    assert trees[0] == trees[1]
+
+
+def test_files_beside_the_lease_are_never_overwritten(store, monkeypatch):
+    """Somebody writes the file between plan and publication."""
+    given = settings(**GIVEN)
+    layout, span = StorageLayout(given), Span(0, 30)
+    with open_tree(store) as tree:
+        staged = stage(store, span, layout, given, [(rows(1), 10)])
+        monkeypatch.setattr(
+            "tidemark.sinks.storage.journal.faults.point",
+            lambda name: (
+                store.write(f"{FOLDER}/CDC000001.csv", b"theirs") if name == "journal-written" else None
+            ),
+        )
+        with pytest.raises(FileExists, match="somebody else"):
+            publish(store, tree.lease, layout, span, staged, {})
+    assert store.read(f"{FOLDER}/CDC000001.csv") == b"theirs"
+    assert read_checkpoint(store) == 0
+
+
+def test_a_staged_file_that_is_gone_is_an_error(store, monkeypatch):
+    given = settings(**GIVEN)
+    layout, span = StorageLayout(given), Span(0, 30)
+    with open_tree(store) as tree:
+        staged = stage(store, span, layout, given, [(rows(1), 10)])
+        store.delete(staged[0].files[0].path)
+        with pytest.raises(StoreError, match="missing or was changed"):
+            publish(store, tree.lease, layout, span, staged, {})
+    assert read_checkpoint(store) == 0
+
+
+def test_metadata_that_is_no_checkpoint_stops_the_writer(store):
+    store.write("metadata", b"{}")
+    with pytest.raises(StorageError, match="find out who changed it"):
+        run(store, rows(1), end=30)
+
+
+def test_a_journal_of_another_version_stops_the_writer(store):
+    store.write(".tidemark-staging/0-30/journal.json", json.dumps({"format": 99}).encode())
+    with pytest.raises(StorageError, match="another version"):
+        run(store, rows(1), end=30)
+
+
+def test_two_names_that_differ_by_case_are_two_folders(store, tmp_path):
+    tables = [inserts(table_named(table=name), [(20, [(1, name)])]) for name in ("T", "t")]
+    run(store, *tables, end=20)
+    assert len([path for path in files_below(tmp_path) if is_data(path)]) == 2
+
+
+def test_two_names_that_differ_by_case_are_refused_where_they_are_one_folder(store, tmp_path):
+    store.is_case_sensitive = lambda folder: False
+    tables = [inserts(table_named(table=name), [(20, [(1, name)])]) for name in ("T", "t")]
+    with pytest.raises(NameCollision, match="table-id paths"):
+        run(store, *tables, end=20)
+    assert not [path for path in files_below(tmp_path) if is_data(path)]
+
+
+# Crashes: the process is killed at a point, the same command is given again, and the tree must be that of a run without the crash.
+
+SCENARIO = "evolve"
+
+
+def _write(folder: str, fault: str) -> None:
+    os.environ[faults.VARIABLE] = fault
+    write_log_to_tree([log_of(SCENARIO)], settings(query="&file-size=1024", **GIVEN), folder)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    write_log_to_tree([log_of(SCENARIO)], settings(query="&file-size=1024", **GIVEN), str(folder))
+    return files_below(folder)
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """New processes without the price of importing everything again."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tidemark.sinks.storage.log_driver", "storage_support"])
+    return context
+
+
+def _crash(processes, folder, fault: str) -> None:
+    process = processes.Process(target=_write, args=(str(folder), fault))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, f"{fault} was not reached"
+
+
+def _vouched_for(tree: dict[str, bytes], whole: dict[str, bytes]) -> bool:
+    """Whether everything up to the checkpoint is there: in one run, that is all or nothing."""
+    return "metadata" not in tree or {path: tree.get(path) for path in whole} == whole
+
+
+# The points inside of loops are tried again further on.
+LATER = ("staged-file-begun:5", "staged-file-written:20", "schema-file-written:30", "data-file-placed:2")
+LATER += ("data-file-placed:28", "index-written:20", "staged-file-removed:15")
+
+
+@pytest.mark.parametrize("fault", [*faults.FAULT_POINTS, *LATER])
+def test_a_crash_and_the_same_command_give_the_tree_of_an_undisturbed_run(
+    fault, undisturbed, processes, tmp_path
+):
+    _crash(processes, tmp_path, fault)
+    crashed = files_below(tmp_path)
+    assert _vouched_for(crashed, undisturbed)
+    visible = {
+        path: content for path, content in crashed.items() if not path.startswith(".tidemark-staging/")
+    }
+    assert visible.items() <= undisturbed.items()
+    _finish(tmp_path)
+    assert files_below(tmp_path) == undisturbed
+
+
+def _finish(folder) -> None:
+    write_log_to_tree([log_of(SCENARIO)], settings(query="&file-size=1024", **GIVEN), str(folder))
+
+
+@pytest.mark.parametrize("second", ["data-file-placed:3", "index-written:3", "staged-file-removed"])
+def test_a_crash_while_recovering_from_a_crash(second, undisturbed, processes, tmp_path):
+    _crash(processes, tmp_path, "data-file-placed:5")
+    _crash(processes, tmp_path, second)
+    _finish(tmp_path)
+    assert files_below(tmp_path) == undisturbed
+
+
+def test_recovery_does_not_need_the_logs(processes, undisturbed, tmp_path):
+    """What the journal holds is enough: opening the tree finishes it."""
+    _crash(processes, tmp_path, "data-file-placed:5")
+    with open_tree(LocalStore(str(tmp_path))) as tree:
+        assert len(tree.recovered) == 1
+    assert files_below(tmp_path) == undisturbed
+
+
+def test_an_unknown_fault_point_is_refused(monkeypatch):
+    monkeypatch.setenv(faults.VARIABLE, "no-such-point")
+    with pytest.raises(ValueError, match="no such point"):
+        faults.point("lease-taken")
