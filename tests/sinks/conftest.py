@@ -7,13 +7,22 @@ import pytest
 from mysql_support import run, target_of
 
 from servers import MariaDb
-from tidemark.sinks.mysql.connection import Connection
+from tidemark.sinks.mysql.connection import Connection, driver
+from tidemark.sinks.mysql.errors import DriverMissing
 
 TIDB = os.environ.get("TIDEMARK_TEST_TIDB_URI", "")
 
 
+def need_driver():
+    try:
+        driver()
+    except DriverMissing as missing:
+        pytest.skip(str(missing))
+
+
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory):
+    need_driver()
     server = MariaDb(tmp_path_factory.mktemp("mariadb"))
     server.start()
     yield server

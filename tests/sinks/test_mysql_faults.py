@@ -113,7 +113,7 @@ def test_a_server_that_stays_away_ends_the_run_and_the_next_run_completes_it(ses
 
     with (
         Writer(target, SMALL, QUICK, _both(Unreachable, disturbed(leave, after=20))) as writer,
-        pytest.raises(errors.ServerUnavailable, match="gave up after 3 attempts.*2003"),
+        pytest.raises(errors.ServerUnavailable, match=r"gave up after 3 attempts.*2003"),
     ):
         writer.write(many(table))
     assert 0 < len(owners(session, table)) < COUNT
@@ -244,20 +244,20 @@ def test_a_wrong_password_is_told_at_once_and_never_shown(session, uri):
 def test_missing_rights_are_told(session, uri, table):
     run(session, "create user if not exists reader identified by 'pw'")
     target = target_of(uri, user="reader", password="pw")
-    with Writer(target) as writer, pytest.raises(errors.AccessDenied, match="MySQL 1142.*grant"):
+    with Writer(target) as writer, pytest.raises(errors.AccessDenied, match=r"MySQL 1142.*grant"):
         writer.write(many(table))
     run(session, "drop user reader")
 
 
 def test_no_server_is_told_without_waiting():
     pauses = []
-    with pytest.raises(errors.ServerUnavailable, match=r"connecting to root@127\.0\.0\.1:\d+.*2003"):
+    with pytest.raises(errors.ServerUnavailable, match=r"connecting to root@127\.0\.0\.1:\d+.*200[23]"):
         Writer(Target(port=free_port()), retry=Retry(sleep=pauses.append))
     assert pauses == []
 
 
 def test_a_time_zone_that_the_server_does_not_know(uri):
-    with pytest.raises(errors.BadConnectionSetting, match="MySQL 1298.*offset"):
+    with pytest.raises(errors.BadConnectionSetting, match=r"MySQL 1298.*offset"):
         Writer(target_of(uri, time_zone="Mars/Olympus"))
 
 

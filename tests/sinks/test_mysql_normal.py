@@ -84,8 +84,7 @@ def test_a_strict_session_refuses_an_enum_without_member(session, database, targ
         in_database(batch, database) for batch in stream_batches("alltypes") if batch.table.table == "others"
     ]
     with Writer(target) as writer, pytest.raises(RejectedValue, match=r"others.*MySQL 1265.*not strict"):
-        for batch in batches:
-            writer.write(normal_steps(batch))
+        writer.write([step for batch in batches for step in normal_steps(batch)])
 
 
 def test_generated_columns_are_computed_downstream(session, database, target):

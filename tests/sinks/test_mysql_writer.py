@@ -5,6 +5,7 @@ import pytest
 from mysql_support import active_table, batch_of, put
 
 from tidemark.compat import Compat
+from tidemark.config import load
 from tidemark.sinks.mysql.connection import Target
 from tidemark.sinks.mysql.statements import insert_rows
 from tidemark.sinks.mysql.steps import Step, lww_steps, normal_steps, plain_step
@@ -48,6 +49,17 @@ def test_a_statement_stays_below_half_of_the_servers_packet():
 
 def test_a_row_that_is_larger_than_every_limit_is_alone():
     assert shape(step_of([1, 1, 5000, 1]), transaction_bytes=100) == [[2], [1], [1]]
+
+
+@pytest.mark.parametrize(
+    ("uri", "limits"),
+    [
+        ("mysql://h/", Limits()),
+        ("mysql://h/?worker-count=9&max-txn-row=300", Limits(connections=9, transaction_rows=300)),
+    ],
+)
+def test_limits_of_the_sink_uri(uri, limits):
+    assert Limits.from_settings(load(None, uri)) == limits
 
 
 def test_all_rows_are_written_once_and_in_order():

@@ -266,7 +266,7 @@ class MySql:
     max_txn_row: int | None = key(
         integer(1), None, "Rows of one downstream transaction; the URI option wins."
     )
-    worker_count: int | None = tuning(INT, "Parallel sessions of TiCDC.")
+    worker_count: int | None = key(integer(1), None, "Connections; the URI option wins.")
     max_multi_update_row_size: int | None = tuning(INT, "Average row size up to which updates are merged.")
     max_multi_update_row: int | None = tuning(INT, "Rows of one merged update.")
     tidb_txn_mode: str | None = tuning(TEXT, "optimistic or pessimistic.")

@@ -156,8 +156,17 @@ class UriOptions:
     # Database
     safe_mode: bool = key(BOOL, False, "Write REPLACE instead of INSERT and UPDATE.", file_key="safe-mode")
     time_zone: str = key(TEXT, "", "Time zone of the downstream session.", file_key="mysql-config.time-zone")
-    max_txn_row: int = key(
-        integer(1), 256, "Rows of one downstream transaction.", file_key="mysql-config.max-txn-row"
+    max_txn_row: int | None = key(
+        integer(1),
+        None,
+        "Rows of one downstream transaction; 2000 without it.",
+        file_key="mysql-config.max-txn-row",
+    )
+    worker_count: int | None = key(
+        integer(1),
+        None,
+        "Database: connections, 4 without it. Other sinks ignore it.",
+        file_key="mysql-config.worker-count",
     )
     password_env: str = key(TEXT, "", "Name of the environment variable that holds the password.")
     ssl_ca: str | None = key(
@@ -199,7 +208,6 @@ class UriOptions:
     sse_kms_key_id: str = key(TEXT, "", "S3: key of server-side encryption.", secret=True)
     use_accelerate_endpoint: bool = key(BOOL, False, "S3: accelerated endpoint.")
     # What only tunes a running TiCDC
-    worker_count: int | None = tuning(INT, "Writer threads or sessions.")
     spool_disk_quota: int | None = tuning(integer(1), "Storage: bytes of local disk for spooling.")
     replication_factor: int | None = tuning(integer(1), "Kafka: replicas of a topic that TiCDC creates.")
     kafka_version: str | None = tuning(TEXT, "Kafka: version of the brokers.")

@@ -139,6 +139,9 @@ class Connection:
             raise
 
     def _set_session(self, target: Target) -> None:
+        # mysqlclient may have gone on without TLS.
+        if target.tls and not self.query("SHOW STATUS LIKE 'Ssl_cipher'")[0][1]:
+            raise ServerSaid(_TLS_FAILED, "the server does not offer TLS")
         mode = f"{_SQL_MODE},{_STRICT}" if target.strict else _SQL_MODE
         self.execute(
             "SET SESSION sql_mode = %s, time_zone = %s, foreign_key_checks = 0", (mode, target.time_zone)

@@ -21,6 +21,7 @@ from itertools import chain
 
 import numpy as np
 
+from tidemark.config import Settings
 from tidemark.sinks.mysql.connection import Connection, ServerSaid, Target
 from tidemark.sinks.mysql.errors import LOST_CONNECTION, UnknownOutcome, explain, is_temporary
 from tidemark.sinks.mysql.statements import Statement
@@ -35,6 +36,14 @@ class Limits:
     statement_rows: int = 500
     transaction_rows: int = 2000
     transaction_bytes: int = 8 * 1024 * 1024
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Limits:
+        options = settings.uri.options
+        return cls(
+            connections=options.worker_count or cls.connections,
+            transaction_rows=options.max_txn_row or cls.transaction_rows,
+        )
 
 
 @dataclass(frozen=True)
