@@ -61,15 +61,21 @@ ARROW_SCHEMA = pa.schema(
         ("key", pa.string()),
         ("pre", pa.string()),
         ("post", pa.string()),
+        ("is_active_active", pa.bool_()),
+        ("is_soft_delete", pa.bool_()),
+        ("old_softdelete_time", pa.string()),
+        ("new_softdelete_time", pa.string()),
+        ("origin_ts", pa.int64()),
         ("error_reason", pa.string()),
         ("error_message", pa.string()),
         ("error_bytes", pa.binary()),
     ]
 )
-SCHEMA = ", ".join(
-    f"`{field.name}` {({pa.int64(): 'bigint', pa.int32(): 'int', pa.string(): 'string'}).get(field.type, 'binary')}"
-    for field in ARROW_SCHEMA
-)
+_SQL_TYPES = {pa.int64(): "bigint", pa.int32(): "int", pa.string(): "string", pa.bool_(): "boolean", pa.binary(): "binary"}
+SCHEMA = ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in ARROW_SCHEMA)
+
+# The hidden columns of soft-delete and active-active tables.
+ORIGIN_TS, SOFTDELETE_TIME = "_tidb_origin_ts", "_tidb_softdelete_time"
 
 
 class RowChangeSource(DataSource):
@@ -247,6 +253,11 @@ def row_change_batch(
         "key": _keys(batch),
         "pre": _images(values, changes.pre),
         "post": _images(values, changes.post),
+        "is_active_active": _constant(table.is_active_active, count),
+        "is_soft_delete": _constant(table.is_soft_delete, count),
+        "old_softdelete_time": _hidden(batch, SOFTDELETE_TIME, changes.pre, pa.string()),
+        "new_softdelete_time": _hidden(batch, SOFTDELETE_TIME, changes.post, pa.string()),
+        "origin_ts": _hidden(batch, ORIGIN_TS, changes.post, pa.int64()),
         "error_reason": pa.nulls(count, pa.string()),
         "error_message": pa.nulls(count, pa.string()),
         "error_bytes": pa.nulls(count, pa.binary()),
@@ -263,6 +274,13 @@ def _constant(value, count: int) -> pa.Array:
 
 def _images(values: pa.StringArray, rows: np.ndarray) -> pa.Array:
     return values.take(pa.array(rows, mask=rows == NO_ROW))
+
+
+def _hidden(batch: RowBatch, name: str, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
+    """A hidden column of the given images; null for tables that do not have it."""
+    if name not in batch.table.columns_by_name:
+        return pa.nulls(len(rows), kind)
+    return batch.columns.column(name).cast(kind).take(pa.array(rows, mask=rows == NO_ROW))
 
 
 def _keys(batch: RowBatch) -> pa.Array:

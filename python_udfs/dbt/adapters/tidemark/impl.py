@@ -11,6 +11,7 @@ from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
 from dbt.adapters.tidemark.messages import short_message
+from tidemark.config import load
 from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
 from tidemark.errors import TidemarkError
@@ -42,6 +43,18 @@ class TidemarkAdapter(SparkAdapter):
         helper = InProcessPythonJob(parsed_model, self.config.credentials)
         helper.session = self.connections.spark_session()
         return self.generate_python_submission_response(helper.submit(compiled_code))
+
+    @available
+    def changefeed_settings(self) -> dict[str, Any]:
+        """What models need to know of the changefeed: its modes, and the compat switches that SQL decides by."""
+        values = {**project_vars(self.config), **self.config.cli_vars}
+        settings = load(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")
+        return {
+            "enable_active_active": settings.changefeed.enable_active_active,
+            "bdr_mode": settings.changefeed.bdr_mode,
+            "soft_delete_from_zero": settings.compat.soft_delete_from_zero,
+            "active_active_columns": list(settings.compat.active_active_columns),
+        }
 
     @available
     def run_id(self) -> str:

@@ -1,0 +1,31 @@
+{# How the changefeed of this run behaves. Each is a macro of its own, so that a unit test can set it. #}
+
+{% macro is_active_active_mode() %}
+  {{ return(tidemark.changefeed_setting('enable_active_active')) }}
+{% endmacro %}
+
+
+{% macro is_bdr_mode() %}
+  {{ return(tidemark.changefeed_setting('bdr_mode')) }}
+{% endmacro %}
+
+
+{# Whether a soft delete may start from a zero time as well as from NULL. #}
+{% macro soft_delete_starts_from_zero() %}
+  {{ return(tidemark.changefeed_setting('soft_delete_from_zero')) }}
+{% endmacro %}
+
+
+{# Only the embedded adapter reads changefeed files; elsewhere the defaults hold. #}
+{% macro changefeed_setting(name) %}
+  {%- set defaults = {
+    'enable_active_active': false,
+    'bdr_mode': false,
+    'soft_delete_from_zero': true,
+    'active_active_columns': ['_tidb_origin_ts', '_tidb_softdelete_time', '_tidb_commit_ts']
+  } -%}
+  {%- if not execute or target.type != 'tidemark' -%}
+    {{ return(defaults[name]) }}
+  {%- endif -%}
+  {{ return(adapter.changefeed_settings()[name]) }}
+{% endmacro %}

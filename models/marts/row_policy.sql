@@ -1,0 +1,72 @@
+-- one row per row change, with what becomes of it: the op after policy (null: not sent) and the reason
+with row_changes as (
+    select * from {{ ref('int_row_changes') }} where error_reason is null
+),
+
+described as (
+    select
+        *,
+        coalesce(key, concat('["', upstream_id, '","', hex(row_key), '"]')) as row_identity,
+        is_active_active or is_soft_delete as is_flagged,
+        op = 'update'
+        and {{ tidemark.is_not_deleted('old_softdelete_time') }}
+        and not {{ tidemark.is_not_deleted('new_softdelete_time') }} as becomes_deleted
+    from row_changes
+),
+
+judged as (
+    select
+        *,
+        case
+            {% if tidemark.is_bdr_mode() %}
+                when origin_ts is not null then 'replicated_row'
+            {% endif %}
+            {% if tidemark.is_active_active_mode() %}
+                when op = 'delete' then 'delete_ignored'
+                else 'last_writer_wins'
+            {% else %}
+                when is_flagged and op = 'delete' then 'hard_delete_dropped'
+                when is_flagged and becomes_deleted then 'soft_delete'
+                else 'passed'
+            {% endif %}
+        end as reason
+    from described
+),
+
+final as (
+    select
+        upstream_id,
+        schema_name,
+        table_name,
+        row_identity as key,
+        case
+            when reason in ('passed', 'last_writer_wins') then op
+            when reason = 'soft_delete' then 'delete'
+        end as policy_op,
+        reason,
+        op,
+        pre,
+        case when reason <> 'soft_delete' then post end as post,
+        {% if tidemark.is_active_active_mode() %}
+            coalesce(origin_ts, commit_ts) as version_ts,
+        {% else %}
+            commit_ts as version_ts,
+        {% endif %}
+        commit_ts,
+        start_ts,
+        seq,
+        row_number,
+        not {{ tidemark.is_not_deleted('new_softdelete_time') }} as is_soft_deleted,
+        table_id,
+        physical_table_id,
+        table_version,
+        table_info_version,
+        dispatcher_id,
+        epoch,
+        file,
+        `offset`,
+        batch_id
+    from judged
+)
+
+select * from final
