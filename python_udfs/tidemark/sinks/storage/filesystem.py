@@ -13,12 +13,14 @@ import contextlib
 import errno
 import os
 import shutil
+import stat
 import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from tidemark.sinks.storage.errors import FileExists, StorageError, StoreError
 
@@ -39,6 +41,8 @@ _FSSPEC_SCHEMES = {
     "memory": "memory",
 }
 _PACKAGES = {"s3": "s3fs", "gcs": "gcsfs", "abfs": "adlfs"}
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EMLINK, errno.EXDEV, errno.ENOSYS)
 
 
@@ -59,6 +63,8 @@ class Store(ABC):
     """A prefix. `shown` is how it is named in messages."""
 
     shown: str
+    # Requests at the same time. A local disk gains nothing from more than one; a store far away answers late but many at once.
+    parallel: int = 1
 
     @abstractmethod
     def size(self, path: str) -> int | None:
@@ -97,6 +103,18 @@ class Store(ABC):
 
     def exists(self, path: str) -> bool:
         return self.size(path) is not None
+
+    def for_each(self, step: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+        """The results of a step for each item, in order. After an error no further step is begun."""
+        if self.parallel == 1:
+            return [step(item) for item in items]
+        with ThreadPoolExecutor(self.parallel) as pool:
+            waiting = [pool.submit(step, item) for item in items]
+            try:
+                return [future.result() for future in waiting]
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
     def read(self, path: str) -> bytes:
         data = self.read_optional(path)
@@ -163,9 +181,10 @@ class LocalStore(Store):
     def size(self, path: str) -> int | None:
         with _explained("look at", self._at(path)):
             try:
-                return os.stat(self._at(path)).st_size
+                found = os.stat(self._at(path))
             except (FileNotFoundError, NotADirectoryError):
                 return None
+        return found.st_size if stat.S_ISREG(found.st_mode) else None
 
     def read_optional(self, path: str) -> bytes | None:
         with _explained("read", self._at(path)):
@@ -265,6 +284,8 @@ def _sync_folder(folder: str) -> None:
 
 class ObjectStore(Store):
     """Any fsspec file system; `root` is bucket and prefix."""
+
+    parallel = 16
 
     def __init__(self, filesystem: Any, root: str, shown: str):
         self._fs = filesystem

@@ -71,18 +71,25 @@ class Journal:
 
     def carry_out(self, store: Store, lease: Lease) -> None:
         """Schema files, data, index, metadata; then the work folder goes."""
-        lease.check()
-        for path, content in self.schema_files:
-            store.write(path, content.encode())
+
+        def write_schema_file(file: tuple[str, str]) -> None:
+            lease.check()
+            store.write(file[0], file[1].encode())
             faults.point("schema-file-written")
-        for step in self.data:
+
+        def place(step: DataStep) -> None:
             lease.check()
             _place(store, step)
             faults.point("data-file-placed")
-        for path, content in self.index:
+
+        def write_index(file: tuple[str, str]) -> None:
             lease.check()
-            store.write(path, content.encode())
+            store.write(file[0], file[1].encode())
             faults.point("index-written")
+
+        store.for_each(write_schema_file, self.schema_files)
+        store.for_each(place, self.data)
+        store.for_each(write_index, self.index)
         faults.point("before-metadata")
         lease.check()
         write_checkpoint(store, self.checkpoint)
@@ -92,25 +99,34 @@ class Journal:
     def _clean(self, store: Store) -> None:
         """The journal goes last: until then the next writer knows what this folder is."""
         journal = f"{self.span.folder}/{NAME}"
-        for entry in store.walk(self.span.folder):
-            if entry.path != journal:
-                store.delete(entry.path)
-                faults.point("staged-file-removed")
+
+        def remove(path: str) -> None:
+            store.delete(path)
+            faults.point("staged-file-removed")
+
+        store.for_each(
+            remove, [entry.path for entry in store.walk(self.span.folder) if entry.path != journal]
+        )
         store.delete(journal)
         faults.point("journal-removed")
         store.remove_folder(self.span.folder)
 
 
 def _place(store: Store, step: DataStep) -> None:
+    """A staged file that is gone was placed before a crash, and then the data file is there."""
+    if store.size(step.staged) == step.size:
+        try:
+            store.place(step.staged, step.path)
+            return
+        except FileExists:
+            pass
     there = store.size(step.path)
     if there is None:
-        if store.size(step.staged) != step.size:
-            raise StoreError(
-                f"{store.shown}/{step.staged}, which {step.path} is made of, is missing or was changed; "
-                "the checkpoint has not moved: remove the staging folder and run again"
-            )
-        store.place(step.staged, step.path)
-    elif there != step.size or zlib.crc32(store.read(step.path)) != step.checksum:
+        raise StoreError(
+            f"{store.shown}/{step.staged}, which {step.path} is made of, is missing or was changed; "
+            "the checkpoint has not moved: remove the staging folder and run again"
+        )
+    if there != step.size or zlib.crc32(store.read(step.path)) != step.checksum:
         raise FileExists(
             f"{store.shown}/{step.path} was written by somebody else in the meantime; data files are never overwritten"
         )
@@ -127,8 +143,8 @@ def discard_leftovers(store: Store) -> None:
     for entry in store.list(WORK):
         if entry.path == LEASES:
             continue
-        for file in store.walk(entry.path) if entry.is_folder else [entry]:
-            store.delete(file.path)
+        files = store.walk(entry.path) if entry.is_folder else [entry]
+        store.for_each(store.delete, [file.path for file in files])
         store.remove_folder(entry.path)
 
 

@@ -140,23 +140,26 @@ def _plan(
     schema_files: Mapping[str, bytes],
     warnings: list[str],
 ) -> Journal:
+    streams = [staged for staged in streams if staged.files]
     versions = SchemaVersions(store, dict(schema_files))
+    versions.look_up(streams)
+    folders = {staged.stream: versions.folder_version(staged) for staged in streams}
+    by_index = {layout.index_path(stream, version): (stream, version) for stream, version in folders.items()}
+
+    def first_number(index: str) -> int:
+        stream, version = by_index[index]
+        folder = layout.data_folder(stream.folder(version))
+        return next_number(store, folder, index, extension, layout.digits, stream.dispatcher, warnings)
+
+    extension = streams[0].extension if streams else ""
+    numbers = dict(zip(by_index, store.for_each(first_number, by_index), strict=True))
     data: list[DataStep] = []
-    # index path -> (next number, last name)
-    numbers: dict[str, int] = {}
     last_names: dict[str, str] = {}
     for staged in streams:
-        if not staged.files:
-            continue
-        stream = staged.stream
-        version = versions.folder_version(staged)
+        stream, version = staged.stream, folders[staged.stream]
         folder, index = layout.data_folder(stream.folder(version)), layout.index_path(stream, version)
-        if index not in numbers:
-            numbers[index] = next_number(
-                store, folder, index, staged.extension, layout.digits, stream.dispatcher, warnings
-            )
         for file in staged.files:
-            name = layout.file_name(stream, numbers[index], staged.extension)
+            name = layout.file_name(stream, numbers[index], extension)
             data.append(DataStep(file.path, f"{folder}/{name}", file.size, file.checksum))
             last_names[index] = name
             numbers[index] += 1

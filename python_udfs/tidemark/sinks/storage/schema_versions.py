@@ -12,6 +12,8 @@ range of a run excludes such rows, so nothing is ever dropped.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tidemark.encode import paths
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import InvalidSchemaFile
@@ -82,12 +84,23 @@ class SchemaVersions:
         self._store = store
         # Path -> content of all schema files that the run writes.
         self.planned = dict(planned)
-        self._by_folder: dict[str, set[tuple[int, int]]] = {}
+        # meta folder -> (version, hash) of its schema files
+        self._known: dict[str, set[tuple[int, int]]] = {}
+
+    def look_up(self, streams: Iterable[StagedStream]) -> None:
+        """Find out which schema files there are for the tables of these streams."""
+        folders = list(dict.fromkeys(_meta_folder(staged) for staged in streams))
+        listings = self._store.for_each(self._store.list, folders)
+        for folder, entries in zip(folders, listings, strict=True):
+            self._known[folder] = _versions(entry.path for entry in entries)
+        for path in self.planned:
+            folder = path.rpartition("/")[0]
+            if folder in self._known:
+                self._known[folder] |= _versions([path])
 
     def folder_version(self, staged: StagedStream) -> int:
         version, checksum = staged.stream.version, staged.schema_checksum
-        folder = staged.schema_path.rpartition("/")[0]
-        known = self._known(folder)
+        known = self._known[_meta_folder(staged)]
         if any(other == version for other, _ in known):
             return version
         same = [other for other, other_checksum in known if other < version and other_checksum == checksum]
@@ -97,12 +110,10 @@ class SchemaVersions:
         known.add((version, checksum))
         return version
 
-    def _known(self, folder: str) -> set[tuple[int, int]]:
-        if folder not in self._by_folder:
-            present = (entry.path for entry in self._store.list(folder))
-            planned = (path for path in self.planned if path.rpartition("/")[0] == folder)
-            found = (
-                paths.parse_schema_file(path) for path in [*present, *planned] if paths.is_schema_file(path)
-            )
-            self._by_folder[folder] = set(found)
-        return self._by_folder[folder]
+
+def _meta_folder(staged: StagedStream) -> str:
+    return staged.schema_path.rpartition("/")[0]
+
+
+def _versions(found: Iterable[str]) -> set[tuple[int, int]]:
+    return {paths.parse_schema_file(path) for path in found if paths.is_schema_file(path)}
