@@ -23,7 +23,8 @@ def need_driver():
 @pytest.fixture(scope="session")
 def mariadb(tmp_path_factory):
     need_driver()
-    server = MariaDb(tmp_path_factory.mktemp("mariadb"))
+    # Flushed once a second: tests do not cut the power.
+    server = MariaDb(tmp_path_factory.mktemp("mariadb"), "--innodb-flush-log-at-trx-commit=2")
     server.start()
     yield server
     server.stop()

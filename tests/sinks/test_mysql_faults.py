@@ -10,8 +10,9 @@ from servers import MariaDb, free_port
 from tidemark.compat import Compat
 from tidemark.sinks.mysql import errors
 from tidemark.sinks.mysql.connection import Connection, ServerSaid, Target
+from tidemark.sinks.mysql.retrying import Retry
 from tidemark.sinks.mysql.steps import lww_steps, normal_steps
-from tidemark.sinks.mysql.writer import Limits, Retry, Writer
+from tidemark.sinks.mysql.writer import Limits, Writer
 from tidemark.wire import types
 from tidemark.wire.table_info import Column, TableInfo
 

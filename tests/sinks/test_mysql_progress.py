@@ -3,13 +3,15 @@
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from mysql_support import expected_args, load_json, run, typed
+from mysql_support import expected_args, load_json, run, target_of, typed
 
 from support import golden
 from tidemark.compat import Compat
 from tidemark.sinks.mysql import progress
+from tidemark.sinks.mysql.connection import ServerSaid, Target
 from tidemark.sinks.mysql.errors import AccessDenied
 from tidemark.sinks.mysql.progress import ProgressStatements, ProgressWriter, due
+from tidemark.sinks.mysql.retrying import Retry, Session
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.registry import decode
 
@@ -21,6 +23,9 @@ ID = b"d" * 16
 class Recorder:
     def __init__(self):
         self.log = []
+
+    def session(self):
+        return Session(Target(), connect=lambda _: self)
 
     def execute(self, sql, params=None):
         self.log.append({"sql": sql.replace("%s", "?"), "args": params and typed(params)})
@@ -38,7 +43,9 @@ def test_ticdc_statements_are_those_of_the_vectors(batch, monkeypatch):
     ]
     log = vector["log"][slice(*starts)] if batch == 0 else vector["log"][starts[1] :]
     recorder = Recorder()
-    writer = ProgressWriter(recorder, ProgressStatements(TICDC, vector["changefeed"], vector["cluster_id"]))
+    writer = ProgressWriter(
+        recorder.session(), ProgressStatements(TICDC, vector["changefeed"], vector["cluster_id"])
+    )
     writer.write([tuple(name) for name in vector["tables"]], 449000000000000123)
     writer.remove([("aa", "acct"), ("aa", "comp")])
     writer.remove(database="aa")
@@ -67,7 +74,7 @@ def test_updates_are_sparse():
 
 def test_a_checkpoint_that_is_not_past_the_last_ddl_is_not_written():
     recorder = Recorder()
-    writer = ProgressWriter(recorder, ProgressStatements(DESIGN, "cf", "1"))
+    writer = ProgressWriter(recorder.session(), ProgressStatements(DESIGN, "cf", "1"))
     assert writer.write([("d", "t")], 500, last_ddl_ts=500) == 0
     assert writer.write([], 500) == 0
     assert recorder.log == []
@@ -80,15 +87,18 @@ def compat(request):
 
 
 @pytest.fixture
-def feed(session, compat):
+def feed(session, target, compat):
     run(session, "drop database if exists tidb_cdc")
+    own = Session(target)
     yield lambda changefeed="ns/cf", upstream="7": ProgressWriter(
-        session, ProgressStatements(compat, changefeed, upstream)
+        own, ProgressStatements(compat, changefeed, upstream)
     )
+    own.close()
     run(session, "drop database if exists tidb_cdc")
 
 
 def rows(session, compat):
+    session.commit()
     return session.query(f"select * from {compat.progress_table} order by 1, 2, 3, 4")
 
 
@@ -155,18 +165,29 @@ def test_ddl_events_say_which_tables_are_gone(session, compat, feed):
 def test_ddl_events_of_ticdc_are_understood(name, expected):
     recorder = Recorder()
     event = decode(golden(f"wire/ddl_evolve_{name}.bin").read_bytes())
-    ProgressWriter(recorder, ProgressStatements(DESIGN, "cf", "1")).follow(event)
+    ProgressWriter(recorder.session(), ProgressStatements(DESIGN, "cf", "1")).follow(event)
     assert len([entry for entry in recorder.log if entry["sql"].startswith("DELETE")]) == expected
 
 
 def test_missing_rights_are_told(session, uri, compat):
-    from mysql_support import target_of
-
-    from tidemark.sinks.mysql.connection import Connection
-
     run(session, "create user if not exists viewer identified by 'pw'")
-    viewer = Connection(target_of(uri, user="viewer", password="pw"))
+    viewer = Session(target_of(uri, user="viewer", password="pw"))
     with pytest.raises(AccessDenied, match=f"progress on {compat.progress_table}.*1044.*grant"):
         ProgressWriter(viewer, ProgressStatements(compat, "cf", "1")).write([("d", "a")], 1)
     viewer.close()
     run(session, "drop user viewer")
+
+
+def test_a_deadlock_is_tried_again():
+    recorder = Recorder()
+    once = iter([ServerSaid(1213, "Deadlock found")])
+    recorder.rollback = recorder.log.clear
+
+    def commit():
+        for error in once:
+            raise error
+
+    recorder.commit = commit
+    retrying = Session(Target(), Retry(sleep=lambda _: None), lambda _: recorder)
+    assert ProgressWriter(retrying, ProgressStatements(DESIGN, "cf", "1")).write([("d", "a")], 1) == 1
+    assert len(recorder.log) == 3

@@ -99,6 +99,24 @@ def test_loop_guard_drops_rows_that_a_changefeed_wrote():
     assert [row[0] for row in lww_steps(batch, DESIGN, skip_replicated=True)[0].rows] == [1]
 
 
+def test_a_batch_of_several_transactions_takes_keys_that_differ_in_case_for_one_where_the_collation_does():
+    made = {}
+    for collate in ("utf8mb4_general_ci", "utf8mb4_bin"):
+        hidden = active_table("db", commit_ts=False).columns[3:]
+        table = TableInfo.build(
+            "db",
+            "t",
+            7,
+            1,
+            columns=[text_column(0, "k", collate, KEY), *hidden],
+            indexes=[Index("PRIMARY", ("k",), is_unique=True, is_primary=True)],
+        )
+        batch = batch_of(table, [("insert", 1, None, {"k": "A"}), ("insert", 2, None, {"k": "a"})])
+        [(_, args)] = ticdc_statements(batch, TICDC, "batch", skip_replicated=True)
+        made[collate] = args[::3]
+    assert made == {"utf8mb4_general_ci": ["a"], "utf8mb4_bin": ["A", "a"]}
+
+
 def test_deletes_are_ignored_in_active_active_mode():
     table = active_table("db")
     assert lww_steps(batch_of(table, [("delete", 700, {"id": 1}, None)]), DESIGN, skip_replicated=True) == []

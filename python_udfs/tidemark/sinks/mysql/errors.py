@@ -181,7 +181,6 @@ _CODES = {
     ),
     1021: _Meaning(ServerFull, "the server's disk is full", _ROOM),
     1026: _Meaning(ServerFull, "the server cannot write its files", _ROOM),
-    1030: _Meaning(ServerFull, "the storage engine cannot write", _ROOM),
     1041: _Meaning(ServerFull, "the server is out of memory", _ROOM),
     1114: _Meaning(ServerFull, "the table is full", _ROOM),
     1153: _Meaning(
@@ -212,7 +211,8 @@ _CODES = {
         "check ssl-ca, ssl-cert and ssl-key, and that the certificate names this host",
     ),
 }
-_FULL_DEVICE = "no space left"
+# As storage engines and file functions say it (28 is ENOSPC).
+_FULL_DEVICE = ("no space left", "error 28 ", "errcode: 28")
 
 
 def explain(code: int, said: str, *, table: str = "", statement: str = "", attempts: int = 1) -> MysqlError:
@@ -223,7 +223,7 @@ def explain(code: int, said: str, *, table: str = "", statement: str = "", attem
         message = f"{where}: gave up{tried}, the last error was MySQL {code} ({said}); run again when the server answers: nothing that was committed is lost"
         return ServerUnavailable(message, code=code, table=table, statement=statement)
     meaning = _CODES.get(code) or _Meaning(MysqlError, "the server refuses it", "see the server's message")
-    if _FULL_DEVICE in said.lower():
+    if any(word in said.lower() for word in _FULL_DEVICE):
         meaning = _CODES[1021]
     message = f"{where}: {meaning.what} (MySQL {code}: {said}); {meaning.advice}"
     return meaning.error(message, code=code, table=table, statement=statement)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 from tidemark.compat import Compat
 from tidemark.sinks.mysql.connection import Connection, ServerSaid
-from tidemark.sinks.mysql.errors import explain
+from tidemark.sinks.mysql.retrying import Doing, Session
 from tidemark.sinks.mysql.statements import quote
 from tidemark.wire.events.ddl import DDLEvent
 
@@ -112,10 +112,10 @@ _TICDC_COMMENTS = {
 
 
 class ProgressWriter:
-    """Writes the progress table over a connection. Every method commits."""
+    """Writes the progress table. Every call is one transaction, tried again as `Session` does."""
 
-    def __init__(self, connection: Connection, statements: ProgressStatements):
-        self._connection = connection
+    def __init__(self, session: Session, statements: ProgressStatements):
+        self._session = session
         self._statements = statements
         self._is_created = False
 
@@ -124,8 +124,7 @@ class ProgressWriter:
         tables = set(tables)
         if not tables or checkpoint_ts <= last_ddl_ts:
             return 0
-        self._create()
-        self._execute(self._statements.upsert(tables, checkpoint_ts))
+        self._execute(list(self._statements.upsert(tables, checkpoint_ts)))
         return len(tables)
 
     def follow(self, ddl: DDLEvent) -> None:
@@ -139,34 +138,29 @@ class ProgressWriter:
         if database is not None:
             statements.append(self._statements.remove_database(database))
         if statements:
-            self._create()
             self._execute(statements)
 
-    def _create(self) -> None:
-        if self._is_created:
-            return
+    def _execute(self, statements: list[SqlAndParams]) -> None:
+        def work(connection: Connection, doing: Doing) -> None:
+            doing.table, doing.statement = self._statements.compat.progress_table, "progress"
+            if not self._is_created:
+                self._create(connection)
+            for sql, params in statements:
+                connection.execute(sql.replace("?", "%s"), params)
+            connection.commit()
+            self._is_created = True
+
+        self._session.run(work)
+
+    def _create(self, connection: Connection) -> None:
         database, table = self._statements.create()
-        self._execute([(database, [])])
+        connection.execute(database)
         try:
-            self._connection.execute(table)
+            connection.execute(table)
         except ServerSaid as error:
             if error.code != _KEY_TOO_LONG:
-                raise self._explained(error) from None
-            self._execute([(self._statements.create_with_short_characters(), [])])
-        self._is_created = True
-
-    def _execute(self, statements: Iterable[SqlAndParams]) -> None:
-        try:
-            for sql, params in statements:
-                self._connection.execute(sql.replace("?", "%s"), params or None)
-            self._connection.commit()
-        except ServerSaid as error:
-            raise self._explained(error) from None
-
-    def _explained(self, error: ServerSaid) -> Exception:
-        return explain(
-            error.code, error.said, table=self._statements.compat.progress_table, statement="progress"
-        )
+                raise
+            connection.execute(self._statements.create_with_short_characters())
 
 
 def _batches(names: list[TableName]) -> Iterator[list[TableName]]:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from tidemark.compat import Compat
 from tidemark.sinks.mysql.errors import MissingHiddenColumn
@@ -60,7 +59,6 @@ class Statement:
         """With `?` for parameters, as it is shown to people and compared with TiCDC."""
         return self._text(rows).replace(_PARAMETER, "?")
 
-    @lru_cache(maxsize=64)  # noqa: B019 - statements are few and live as long as their table is written
     def driver_sql(self, rows: int) -> str:
         """With `%s` for parameters, as Python's drivers take it."""
         return self._text(rows).replace("%", "%%").replace(_PARAMETER, "%s")

@@ -87,7 +87,7 @@ def ticdc_statements(
     put = np.flatnonzero(changes.post != NO_ROW)
     commits, starts = changes.commit_ts[put], changes.start_ts[put]
     bounds = 1 + np.flatnonzero((commits[1:] != commits[:-1]) | (starts[1:] != starts[:-1]))
-    if batching == "batch" and len(bounds):
+    if batching == "batch" and len(bounds) and batch.table.handle_key:
         # The last change of a key is chosen before replicated rows are dropped.
         keys = key_codes(batch.columns.take(changes.post[put]), handle_columns(batch.table), fold_case=True)
         last = np.zeros(keys.max(initial=-1) + 1, dtype=np.int64)
@@ -133,7 +133,7 @@ def _lww_step(
         origin = pc.coalesce(rows.column(ORIGIN_TS).cast(pa.uint64()), origin)
     place = rows.schema.get_field_index(ORIGIN_TS)
     rows = rows.set_column(place, ORIGIN_TS, origin)
-    return _step(statement, rows, key_hashes(rows, handle_columns(table)))
+    return _step(statement, rows, key_hashes(rows, handle_columns(table)), bool(table.handle_key))
 
 
 def _keyed(batch: RowBatch) -> Iterator[Step]:

@@ -1,9 +1,8 @@
 """Steps -> committed rows, over several connections.
 
 A lane is a connection and a thread. A row belongs to the lane that its key's number gives, so that changes of one key are written in order; lanes do not wait
-for each other. Each lane cuts its rows into multi-row statements and these into transactions of bounded rows and bytes. A transaction
-that fails for a temporary reason is rolled back and done again as a whole, on a new connection if the old one broke, with growing pauses and
-not forever. Steps are made to be repeatable, so it does not matter whether a commit whose answer was lost took place.
+for each other. Each lane cuts its rows into multi-row statements and these into transactions of bounded rows and bytes, and does
+each transaction until it is committed (`retrying`).
 
 `write` returns when everything is committed. When it raises, some transactions may be committed and others not: giving it the same
 steps again ends in the state of a run without the error. What a caller derives from it (a checkpoint) it must write afterwards.
@@ -11,19 +10,17 @@ steps again ends in the state of a run without the error. What a caller derives 
 
 from __future__ import annotations
 
-import random
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from itertools import chain
 
 import numpy as np
 
 from tidemark.config import Settings
-from tidemark.sinks.mysql.connection import Connection, ServerSaid, Target
-from tidemark.sinks.mysql.errors import LOST_CONNECTION, UnknownOutcome, explain, is_temporary
+from tidemark.sinks.mysql.connection import Connection, Target
+from tidemark.sinks.mysql.retrying import Doing, Retry, Session
 from tidemark.sinks.mysql.statements import Statement
 from tidemark.sinks.mysql.steps import Step
 
@@ -44,21 +41,6 @@ class Limits:
             connections=options.worker_count or cls.connections,
             transaction_rows=options.max_txn_row or cls.transaction_rows,
         )
-
-
-@dataclass(frozen=True)
-class Retry:
-    """`attempts` per transaction; pauses double from `first_pause` to `longest_pause` seconds, each shortened at random."""
-
-    attempts: int = 10
-    first_pause: float = 0.1
-    longest_pause: float = 10.0
-    sleep: Callable[[float], object] = time.sleep
-
-    def pause(self, attempt: int) -> None:
-        """Lanes that met in a deadlock must not meet again: the pauses are random."""
-        whole = min(self.longest_pause, self.first_pause * 2 ** (attempt - 1))
-        self.sleep(whole * random.uniform(0.5, 1.0))
 
 
 @dataclass(frozen=True)
@@ -94,11 +76,11 @@ class Writer:
         connect: Callable[[Target], Connection] = Connection,
     ):
         self._limits = limits
-        self._lanes = [_Lane(target, retry, connect) for _ in range(limits.connections)]
+        self._lanes = [_Lane(Session(target, retry, connect)) for _ in range(limits.connections)]
         self._threads = ThreadPoolExecutor(limits.connections, thread_name_prefix="tidemark-mysql")
         try:
             # A wrong address or password is told now, and at once.
-            self.is_tidb = self._lanes[0].open().is_tidb
+            self.is_tidb = self._lanes[0].session.open().is_tidb
         except BaseException:
             self.close()
             raise
@@ -132,7 +114,7 @@ class Writer:
     def close(self) -> None:
         self._threads.shutdown(wait=True)
         for lane in self._lanes:
-            lane.close()
+            lane.session.close()
 
 
 def lane_parts(steps: list[Step], lane: int, lanes: int) -> list[tuple[Step, np.ndarray]]:
@@ -171,103 +153,34 @@ def cut(parts: list[tuple[Step, np.ndarray]], limits: Limits, packet: int) -> It
         yield transaction
 
 
-@dataclass
 class _Lane:
-    target: Target
-    retry: Retry
-    connect: Callable[[Target], Connection]
-    connection: Connection | None = None
-    # What was being executed, for the message of an error; None while connecting or committing.
-    _part: Part | None = field(default=None, init=False)
-    _committing: bool = field(default=False, init=False)
-
-    def open(self) -> Connection:
-        if self.connection is None:
-            try:
-                self.connection = self.connect(self.target)
-            except ServerSaid as error:
-                raise explain(
-                    error.code, error.said, statement=f"connecting to {self.target.shown}"
-                ) from None
-        return self.connection
-
-    def close(self) -> None:
-        if self.connection is not None:
-            self.connection.close()
-            self.connection = None
+    def __init__(self, session: Session):
+        self.session = session
 
     def write(self, parts: list[tuple[Step, np.ndarray]], limits: Limits, stop: threading.Event) -> Written:
         written = Written()
         if not any(len(chosen) for _, chosen in parts):
             return written
         try:
-            packet = self._ready().max_packet
+            packet, _ = self.session.run(lambda connection, _: connection.max_packet)
             for transaction in cut(parts, limits, packet):
                 if stop.is_set():
                     break
                 written += self._write_transaction(transaction)
         except BaseException:
             stop.set()
-            self.close()
+            self.session.close()
             raise
         return written
 
-    def _ready(self) -> Connection:
-        """A connection, also when the server is away for a while."""
-        return self._again(lambda connection: connection)[0]
-
     def _write_transaction(self, transaction: list[Part]) -> Written:
-        _, retries = self._again(lambda connection: self._try(connection, transaction), transaction)
-        rows = sum(len(part.rows) for part in transaction)
-        return Written(rows, len(transaction), 1, retries)
+        def work(connection: Connection, doing: Doing) -> None:
+            for part in transaction:
+                doing.table, doing.statement = part.statement.table, part.statement.kind
+                sql = part.statement.driver_sql(len(part.rows))
+                connection.execute(sql, list(chain.from_iterable(part.rows)))
+            doing.is_last_chance = not all(part.repeatable for part in transaction)
+            connection.commit()
 
-    def _try(self, connection: Connection, transaction: list[Part]) -> None:
-        for part in transaction:
-            self._part = part
-            connection.execute(
-                part.statement.driver_sql(len(part.rows)), list(chain.from_iterable(part.rows))
-            )
-        self._committing = True
-        connection.commit()
-
-    def _again(self, work: Callable[[Connection], object], transaction: list[Part] | None = None) -> tuple:
-        """(result, number of retries)"""
-        for attempt in range(1, self.retry.attempts + 1):
-            self._part, self._committing = None, False
-            try:
-                if self.connection is None:
-                    self.connection = self.connect(self.target)
-                return work(self.connection), attempt - 1
-            except ServerSaid as error:
-                self._recover(error, transaction)
-                if not is_temporary(error.code) or attempt == self.retry.attempts:
-                    raise self._explained(error, transaction, attempt) from None
-            self.retry.pause(attempt)
-        raise AssertionError("the last attempt returns or raises")
-
-    def _recover(self, error: ServerSaid, transaction: list[Part] | None) -> None:
-        if error.code in LOST_CONNECTION:
-            self.close()
-            if self._committing and not all(part.repeatable for part in transaction or []):
-                part = next(part for part in transaction if not part.repeatable)
-                raise UnknownOutcome(
-                    f"{part.statement.kind} on {part.statement.table}: the connection broke during a commit (MySQL {error.code}), and the table has no "
-                    "key by which to see whether it took place; compare the table with its source, and give it a primary key",
-                    code=error.code,
-                    table=part.statement.table,
-                    statement=part.statement.kind,
-                ) from None
-        elif self.connection is not None:
-            try:
-                self.connection.rollback()
-            except ServerSaid:
-                self.close()
-
-    def _explained(self, error: ServerSaid, transaction: list[Part] | None, attempts: int) -> Exception:
-        part = self._part or (transaction[-1] if transaction else None)
-        if part is None or (self.connection is None and not self._committing and self._part is None):
-            return explain(
-                error.code, error.said, statement=f"connecting to {self.target.shown}", attempts=attempts
-            )
-        kind = f"commit of {part.statement.kind}" if self._committing else part.statement.kind
-        return explain(error.code, error.said, table=part.statement.table, statement=kind, attempts=attempts)
+        _, retries = self.session.run(work)
+        return Written(sum(len(part.rows) for part in transaction), len(transaction), 1, retries)
