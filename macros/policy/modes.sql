@@ -22,7 +22,13 @@
     'enable_active_active': false,
     'bdr_mode': false,
     'soft_delete_from_zero': true,
-    'active_active_columns': ['_tidb_origin_ts', '_tidb_softdelete_time', '_tidb_commit_ts']
+    'active_active_columns': ['_tidb_origin_ts', '_tidb_softdelete_time', '_tidb_commit_ts'],
+    'case_sensitive': false,
+    'sink_kind': 'none',
+    'protocol': '',
+    'default_topic': '',
+    'partition_count': none,
+    'dispatch_skips_missing_columns': true
   } -%}
   {%- if not execute or target.type != 'tidemark' -%}
     {{ return(defaults[name]) }}

@@ -1,9 +1,11 @@
-"""Tidemark's functions for Spark SQL: thin wrappers of `tidemark.wire`, one line in UDFS each."""
+"""Tidemark's functions for Spark SQL: thin wrappers of `tidemark.wire` and `tidemark.dispatch`, one line in UDFS each."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
+from tidemark.dispatch import TableFilter
+from tidemark.dispatch.topic import parse_topic
 from tidemark.wire import event_columns as events
 from tidemark.wire.header_columns import HEADER_FIELDS, header_columns
 
@@ -36,6 +38,34 @@ def tidemark_control(frame: pa.Array) -> pa.Array:
     return events.control_columns(frame)
 
 
+def tidemark_table_matches(matcher: pa.Array, case_sensitive: pa.Array, schema_name: pa.Array, table_name: pa.Array) -> pa.Array:
+    """Whether the rules of a matcher take a table."""
+    filters: dict[tuple, TableFilter] = {}
+    answers = []
+    for rules, exact, schema, table in zip(
+        matcher.to_pylist(), case_sensitive.to_pylist(), schema_name.to_pylist(), table_name.to_pylist(), strict=True
+    ):
+        chosen = (tuple(rules), exact)
+        if chosen not in filters:
+            filters[chosen] = TableFilter(rules, case_sensitive=exact)
+        answers.append(filters[chosen].matches(schema, table))
+    return pa.array(answers, pa.bool_())
+
+
+def tidemark_topic(
+    expression: pa.Array,
+    sink_kind: pa.Array,
+    protocol: pa.Array,
+    default_topic: pa.Array,
+    schema_name: pa.Array,
+    table_name: pa.Array,
+) -> pa.Array:
+    """The topic that an expression gives a table."""
+    arguments = (expression, sink_kind, protocol, default_topic, schema_name, table_name)
+    rows = zip(*(argument.to_pylist() for argument in arguments), strict=True)
+    return pa.array([parse_topic(*row[:4]).name(*row[4:]) for row in rows], pa.string())
+
+
 # function over Arrow arrays -> type of its result; the name in SQL is the function's
 UDFS = {
     tidemark_header: HEADER_FIELDS,
@@ -45,4 +75,6 @@ UDFS = {
     tidemark_sync_point: events.SYNC_POINT,
     tidemark_handshake: events.HANDSHAKE,
     tidemark_control: events.CONTROL,
+    tidemark_table_matches: pa.bool_(),
+    tidemark_topic: pa.string(),
 }

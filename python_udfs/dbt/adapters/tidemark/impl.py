@@ -11,7 +11,7 @@ from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
 from dbt.adapters.tidemark.messages import short_message
-from tidemark.config import load
+from tidemark.config import Settings, load
 from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
 from tidemark.errors import TidemarkError
@@ -44,12 +44,39 @@ class TidemarkAdapter(SparkAdapter):
         helper.session = self.connections.spark_session()
         return self.generate_python_submission_response(helper.submit(compiled_code))
 
+    def _settings(self) -> Settings:
+        values = {**project_vars(self.config), **self.config.cli_vars}
+        return load(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")
+
+    @available
+    def dispatch_rules(self) -> list[dict[str, Any]]:
+        """The dispatch rules of the changefeed, in their order."""
+        return [
+            {
+                "rule_number": rule.index,
+                "matcher": list(rule.matcher),
+                "topic_expression": rule.topic,
+                "partition_expression": rule.partition or rule.kind,
+                "kind": rule.kind,
+                "columns": list(rule.columns),
+                "index_name": rule.index_name,
+                "partition": rule.number,
+            }
+            for rule in self._settings().sink.dispatchers
+        ]
+
     @available
     def changefeed_settings(self) -> dict[str, Any]:
         """What models need to know of the changefeed: its modes, and the compat switches that SQL decides by."""
-        values = {**project_vars(self.config), **self.config.cli_vars}
-        settings = load(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")
+        settings = self._settings()
         return {
+            "case_sensitive": settings.changefeed.case_sensitive,
+            "filter_rules": list(settings.changefeed.filter.rules),
+            "sink_kind": settings.sink_kind,
+            "protocol": settings.protocol,
+            "default_topic": settings.default_topic,
+            "partition_count": settings.uri.options.partition_num if settings.uri is not None else None,
+            "dispatch_skips_missing_columns": settings.compat.dispatch_skips_missing_columns,
             "enable_active_active": settings.changefeed.enable_active_active,
             "bdr_mode": settings.changefeed.bdr_mode,
             "soft_delete_from_zero": settings.compat.soft_delete_from_zero,

@@ -9,6 +9,7 @@ _PYTHON_ERROR = re.compile(
     r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Shrank|NotFound|Busy|[A-Z]\w*)): (?P<text>.+)$"
 )
 _JAVA_FRAME = re.compile(r"^\s+at [\w.$]+\(|^\s*\.\.\. \d+ more|^JVM stacktrace|^Driver stacktrace")
+_PLAN = re.compile(r"(; line \d+ pos \d+);\n.*", re.DOTALL)
 
 
 def short_message(error: BaseException) -> str:
@@ -17,7 +18,8 @@ def short_message(error: BaseException) -> str:
     if inner is not None:
         return inner
     lines = []
-    for line in text.splitlines():
+    # Behind the place of the error Spark prints the plan of the whole query.
+    for line in _PLAN.sub(r"\1", text).splitlines():
         if _JAVA_FRAME.match(line):
             break
         lines.append(line)

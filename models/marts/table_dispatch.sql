@@ -1,0 +1,106 @@
+-- one row per table version: the dispatch rule that takes it, its topic, and the columns its partition is made from
+{{ config(materialized='table') }}
+
+with table_versions as (
+    select * from {{ ref('table_versions') }} where not is_view
+),
+
+rules as (
+    select * from {{ ref('dispatch_rules') }}
+),
+
+candidates as (
+    select
+        table_versions.*,
+        struct(rules.*) as rule,
+        tidemark_table_matches(
+            rules.matcher,
+            {{ tidemark.changefeed_setting('case_sensitive') }} or rules.rule_number = 2147483647,
+            table_versions.schema_name,
+            table_versions.table_name
+        ) as is_taken
+    from table_versions
+    cross join rules
+),
+
+-- the first rule that takes a table wins
+chosen as (
+    select
+        upstream_id,
+        table_id,
+        schema_name,
+        table_name,
+        table_version,
+        any_value(columns) as columns,
+        any_value(handle_key) as handle_key,
+        any_value(indexes) as indexes,
+        min_by(rule, rule.rule_number) as rule
+    from candidates
+    where is_taken
+    group by upstream_id, table_id, schema_name, table_name, table_version
+),
+
+named as (
+    select
+        *,
+        case
+            when rule.kind = 'columns' then rule.columns
+            when rule.kind = 'index-value' and rule.index_name = '' then handle_key
+            when rule.kind = 'index-value'
+                then coalesce(
+                    filter(indexes, index -> lower(index.name) = lower(rule.index_name))[0].columns,
+                    raise_error(
+                        concat('table ', schema_name, '.', table_name, ' has no index ', rule.index_name, ', which a dispatch rule names')
+                    )
+                )
+            else cast(array() as array<string>)
+        end as wanted_columns
+    from chosen
+),
+
+-- names are matched without regard to case and hashed as the table has them
+found as (
+    select
+        *,
+        flatten(
+            transform(
+                wanted_columns,
+                wanted -> transform(
+                    filter(columns, column -> lower(column.name) = lower(wanted) and not column.is_virtual_generated),
+                    column -> struct(column.name, column.charset = 'binary' and column.type_name rlike 'binary|blob' as is_binary)
+                )
+            )
+        ) as dispatch_columns
+    from named
+),
+
+final as (
+    select
+        upstream_id,
+        table_id,
+        schema_name,
+        table_name,
+        table_version,
+        nullif(rule.rule_number, 2147483647) as rule_number,
+        rule.partition_expression,
+        rule.kind,
+        rule.fixed_partition,
+        dispatch_columns,
+        {% if not tidemark.changefeed_setting('dispatch_skips_missing_columns') %}
+            assert_true(
+                rule.kind <> 'columns' or size(dispatch_columns) = size(wanted_columns),
+                concat('table ', schema_name, '.', table_name, ' lacks a column that its dispatch rule names: ', array_join(wanted_columns, ', '))
+            ) as _checked,
+        {% endif %}
+        tidemark_topic(
+            rule.topic_expression,
+            '{{ tidemark.changefeed_setting('sink_kind') }}',
+            '{{ tidemark.changefeed_setting('protocol') }}',
+            '{{ tidemark.changefeed_setting('default_topic') }}',
+            schema_name,
+            table_name
+        ) as topic
+    from found
+)
+
+select * from final
