@@ -9,7 +9,9 @@
 Names. A schema or table name is one folder whatever it is called, and the name can be read back from it: `/`, `\\`, `%`, control characters
 and bytes that are no UTF-8 are written as %XX, and a name of dots only as %2E each. So nothing leaves the prefix and no two names share a
 folder. With `compat: ticdc` names are written as TiCDC writes them, as they are; those that would leave their place (empty, `.`, `..` as a
-folder, a leading or double `/`, NUL) are refused. Folder names above 255 bytes, which no file system takes, are refused too.
+folder, a leading or double `/`, NUL) are refused. Folder names above 255 bytes, which no file system takes, are refused too. A schema that is called
+like something else that stands at the top of a tree (`metadata`, the sink's work folder; never mind the case) is written with its first character as %XX, and
+refused with `compat: ticdc`.
 """
 
 from __future__ import annotations
@@ -22,6 +24,8 @@ from urllib.parse import unquote_to_bytes
 from tidemark.encode.errors import InvalidFileName, UnsafePath
 
 METADATA = "metadata"
+# Where a writer keeps what is not part of the tree yet.
+WORK = ".tidemark-staging"
 MIN_INDEX_DIGITS = 6
 MAX_FOLDER_BYTES = 255
 
@@ -81,6 +85,17 @@ def folder_name(name: str, *, encode: bool = True) -> str:
 
 def _percent(match: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "surrogateescape"))
+
+
+def _schema_folder(schema: str, encode: bool) -> str:
+    folder = folder_name(schema, encode=encode)
+    if folder.casefold() not in (METADATA, WORK):
+        return folder
+    if not encode:
+        raise UnsafePath(
+            f"schema {schema!r} is called like a part of the tree itself; use compat design, which encodes it, or a table filter"
+        )
+    return f"%{ord(folder[0]):02X}{folder[1:]}"
 
 
 def name_of_folder(folder: str) -> str:
@@ -146,13 +161,13 @@ def schema_file(
     """The path of a schema file; `table` is "" for a database. With `table_id`, a table's file is below its id."""
     if not schema or version <= 0:
         raise UnsafePath(f"a schema file needs a schema name and a version, not {schema!r} and {version}")
-    parts = _table_folder(schema, table, table_id, encode) if table else [folder_name(schema, encode=encode)]
+    parts = _table_folder(schema, table, table_id, encode) if table else [_schema_folder(schema, encode)]
     return "/".join([*parts, _META, f"schema_{version}_{checksum:010d}.json"])
 
 
 def _table_folder(schema: str, table: str, table_id: int | None, encode: bool) -> list[str]:
     if table_id is None:
-        return [folder_name(schema, encode=encode), folder_name(table, encode=encode)]
+        return [_schema_folder(schema, encode), folder_name(table, encode=encode)]
     if table_id <= 0:
         raise UnsafePath(f"table id {table_id} cannot be a folder")
     return [str(table_id)]

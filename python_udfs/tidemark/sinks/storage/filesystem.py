@@ -22,13 +22,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from tidemark.encode.paths import WORK
 from tidemark.sinks.storage.errors import FileExists, StorageError, StoreError
 
 if TYPE_CHECKING:
     from tidemark.config import Settings
 
-# Below the prefix: everything that is not (yet) part of the tree.
-WORK = ".tidemark-staging"
 # Where a local file is written before it gets its name.
 PARTIAL = f"{WORK}/partial"
 

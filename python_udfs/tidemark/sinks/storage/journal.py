@@ -14,9 +14,10 @@ import zlib
 from dataclasses import asdict, dataclass
 
 from tidemark.encode import paths
+from tidemark.encode.paths import WORK
 from tidemark.sinks.storage import faults
 from tidemark.sinks.storage.errors import FileExists, StorageError, StoreError
-from tidemark.sinks.storage.filesystem import WORK, Store
+from tidemark.sinks.storage.filesystem import Store
 from tidemark.sinks.storage.lease import FOLDER as LEASES
 from tidemark.sinks.storage.lease import Lease
 from tidemark.sinks.storage.span import Span

@@ -23,10 +23,11 @@ import uuid
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tidemark.encode.paths import WORK
 from tidemark.errors import TidemarkError
 from tidemark.sinks.storage import faults
 from tidemark.sinks.storage.errors import LeaseHeld, LeaseLost
-from tidemark.sinks.storage.filesystem import WORK, Store
+from tidemark.sinks.storage.filesystem import Store
 
 FOLDER = f"{WORK}/lease"
 TTL = 600.0

@@ -13,8 +13,9 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from tidemark.encode.paths import WORK
 from tidemark.sinks.storage.errors import NameCollision, StaleRange, StorageError
-from tidemark.sinks.storage.filesystem import WORK, Store
+from tidemark.sinks.storage.filesystem import Store
 from tidemark.sinks.storage.index import next_number
 from tidemark.sinks.storage.journal import (
     DataStep,

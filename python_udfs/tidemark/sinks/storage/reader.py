@@ -169,7 +169,9 @@ def _csv_rows(data: bytes, table: TableInfo, settings: Settings | None) -> _Rows
     if data.startswith(_HEADER):
         header, _, data = data.partition(dialect.terminator.encode())
         names = header.decode("utf-8", "surrogateescape").split(dialect.delimiter)
-    form = _csv_form(read_columns(data, dialect), table, names, settings)
+    fields = read_columns(data, dialect)
+    _check_names(fields, table)
+    form = _csv_form(fields, table, names, settings)
     op = _operations(form.op)
     commit_ts = (
         np.zeros(len(op), np.uint64) if form.commit_ts is None else _numbers(form.commit_ts).to_numpy()
@@ -185,6 +187,17 @@ def _csv_rows(data: bytes, table: TableInfo, settings: Settings | None) -> _Rows
     if form.is_update is None:
         return _Rows(op, commit_ts, rows, old_rows)
     return _joined_updates(_Rows(op, commit_ts, rows, old_rows), pc.equal(form.is_update, b"true"))
+
+
+def _check_names(fields: list[pa.BinaryArray], table: TableInfo) -> None:
+    """Each line says whose it is; lines that lack a field, or of another table, say something else."""
+    for field, name in zip(fields[1:_META_FIELDS], (table.table, table.schema), strict=False):
+        same = pc.fill_null(pc.equal(field, name.encode("utf-8", "surrogateescape")), False)
+        if not pc.all(same).as_py():
+            other = field.filter(pc.invert(same))[0].as_py()
+            raise InvalidTree(
+                f"a line has {other!r:.80} where the fields of {table.schema}.{table.table} have {name!r:.80}"
+            )
 
 
 def _joined_updates(lines: _Rows, is_update: pa.BooleanArray) -> _Rows:

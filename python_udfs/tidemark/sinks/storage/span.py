@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tidemark.encode.paths import WORK
 from tidemark.sinks.storage.errors import StaleRange
-from tidemark.sinks.storage.filesystem import WORK
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from tidemark.encode import paths
 from tidemark.encode.errors import InvalidFileName
+from tidemark.encode.paths import WORK
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.storage.errors import InvalidTree
-from tidemark.sinks.storage.filesystem import WORK, Entry, Store
+from tidemark.sinks.storage.filesystem import Entry, Store
 
 EXTENSIONS = (".csv", ".json")
 _INDEX = re.compile(r"CDC(?:_(?P<dispatcher>[^/]+))?\.index")
