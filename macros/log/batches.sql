@@ -19,7 +19,7 @@
 {# The last batch that was planned; 0 when no log has held anything yet. #}
 {% macro current_batch() %}
   {%- set segments_table = ref('log_segments') -%}
-  {%- if not execute -%}
+  {%- if not tidemark.is_built([segments_table]) -%}
     {{ return(0) }}
   {%- endif -%}
   {{ return(run_query('select coalesce(max(batch_id), 0) from ' ~ segments_table)[0][0] | int) }}

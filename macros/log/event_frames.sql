@@ -6,8 +6,8 @@
 #}
 {% macro event_frames(family=none, payload='full') %}
   {%- set segments_table = ref('log_segments') -%}
-  {%- if not execute -%}
-    {{ return('event_frames') }}
+  {%- if not tidemark.is_built([segments_table]) -%}
+    {{ return(segments_table) }}
   {%- endif -%}
   {%- set segments = [] -%}
   {%- for row in run_query(

@@ -2,8 +2,8 @@
 {% macro row_changes() %}
   {%- set segments_table, transactions = ref('log_segments'), ref('int_transactions') -%}
   {%- set handshakes, ddl_events, frames = ref('stg_handshakes'), ref('stg_ddl_events'), ref('stg_frames') -%}
-  {%- if not execute -%}
-    {{ return('row_changes') }}
+  {%- if not tidemark.is_built([segments_table, transactions, handshakes, ddl_events, frames]) -%}
+    {{ return(transactions) }}
   {%- endif -%}
   {%- set wanted = '(select * from ' ~ transactions ~ ' where batch_id > ' ~ tidemark.last_batch() ~ ')' -%}
   {%- set segments, schemas, after_ts, up_to_ts = [], [], {}, {} -%}

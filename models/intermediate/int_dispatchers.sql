@@ -3,7 +3,7 @@
 
 with epochs as (
     select * from {{ ref('int_epochs') }}
-    where batch_id = (select max(batch_id) from {{ ref('int_epochs') }})
+    where batch_id = (select max(epochs.batch_id) from {{ ref('int_epochs') }} as epochs)
 ),
 
 ddl_events as (

@@ -85,9 +85,9 @@ openings as (
         upstream_id,
         dispatcher_id,
         epoch,
-        max(table.table_id) as table_id,
-        max(table.schema_name) as schema_name,
-        max(table.table_name) as table_name,
+        max(`table`.table_id) as table_id,
+        max(`table`.schema_name) as schema_name,
+        max(`table`.table_name) as table_name,
         min(resolved_ts) as start_ts
     from handshakes
     group by upstream_id, dispatcher_id, epoch

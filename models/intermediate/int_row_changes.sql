@@ -1,4 +1,5 @@
--- one row per row change that a batch completed, with the schema in force at its place; and one per frame whose rows cannot be decoded
+-- one row per row change that a batch completed, with the schema in force at its place;
+-- and one per frame whose rows cannot be decoded
 with decoded as (
     select * from {{ tidemark.row_changes() }}
 ),

@@ -57,7 +57,7 @@ dropped_tables as (
         upstream_id,
         physical_table_id,
         max(finished_ts) as dropped_ts
-    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events)
+    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped
     group by upstream_id, physical_table_id
 ),
 

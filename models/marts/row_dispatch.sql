@@ -40,11 +40,11 @@ hashed as (
         aggregate(
             dispatch_columns,
             crc32(concat(schema_name, table_name)),
-            (hash, column) -> hash ^ coalesce(
+            (hash, key_column) -> hash ^ coalesce(
                 if(
-                    column.is_binary,
-                    crc32(concat(encode(column.name, 'UTF-8'), encode(image[column.name], 'ISO-8859-1'))),
-                    crc32(concat(column.name, image[column.name]))
+                    key_column.is_binary,
+                    crc32(concat(encode(key_column.name, 'UTF-8'), encode(image[key_column.name], 'ISO-8859-1'))),
+                    crc32(concat(key_column.name, image[key_column.name]))
                 ),
                 0
             )

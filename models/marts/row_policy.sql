@@ -1,4 +1,5 @@
 -- one row per row change, with what becomes of it: the op after policy (null: not sent) and the reason
+-- depends_on: {{ ref('table_versions') }} (in active-active mode its tables are checked first)
 with row_changes as (
     select * from {{ ref('int_row_changes') }} where error_reason is null
 ),

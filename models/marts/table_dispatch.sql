@@ -50,7 +50,9 @@ named as (
                 then coalesce(
                     filter(indexes, index -> lower(index.name) = lower(rule.index_name))[0].columns,
                     raise_error(
-                        concat('table ', schema_name, '.', table_name, ' has no index ', rule.index_name, ', which a dispatch rule names')
+                        concat(
+                            'table ', schema_name, '.', table_name, ' has no index ', rule.index_name, ', which a dispatch rule names'
+                        )
                     )
                 )
             else cast(array() as array<string>)
@@ -66,8 +68,8 @@ found as (
             transform(
                 wanted_columns,
                 wanted -> transform(
-                    filter(columns, column -> lower(column.name) = lower(wanted) and not column.is_virtual_generated),
-                    column -> struct(column.name, column.charset = 'binary' and column.type_name rlike 'binary|blob' as is_binary)
+                    filter(columns, item -> lower(item.name) = lower(wanted) and not item.is_virtual_generated),
+                    item -> struct(item.name, item.charset = 'binary' and item.type_name rlike 'binary|blob' as is_binary)
                 )
             )
         ) as dispatch_columns

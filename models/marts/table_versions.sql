@@ -10,7 +10,7 @@ ddl_events as (
 seen_versions as (
     select
         upstream_id,
-        explode(tables) as table,
+        explode(tables) as `table`,
         ddl_type,
         query,
         finished_ts
@@ -18,7 +18,7 @@ seen_versions as (
     union all
     select
         upstream_id,
-        table,
+        `table`,
         cast(null as int) as ddl_type,
         cast(null as string) as query,
         resolved_ts as finished_ts
@@ -30,7 +30,7 @@ first_seen as (
     select
         *,
         row_number() over (
-            partition by upstream_id, table.table_id, table.table_version, table.schema_name, table.table_name
+            partition by upstream_id, `table`.table_id, `table`.table_version, `table`.schema_name, `table`.table_name
             order by finished_ts, query nulls last
         ) as appearance
     from seen_versions
@@ -39,24 +39,24 @@ first_seen as (
 final as (
     select
         upstream_id,
-        table.table_id,
-        table.schema_name,
-        table.table_name,
-        table.table_version,
+        `table`.table_id,
+        `table`.schema_name,
+        `table`.table_name,
+        `table`.table_version,
         finished_ts as valid_from_ts,
         lead(finished_ts) over (
-            partition by upstream_id, table.table_id
-            order by finished_ts, table.table_version
+            partition by upstream_id, `table`.table_id
+            order by finished_ts, `table`.table_version
         ) as valid_to_ts,
         ddl_type,
         query,
-        table.is_active_active,
-        table.is_soft_delete,
-        table.is_partition,
-        table.is_view,
-        table.handle_key,
-        table.columns,
-        table.indexes
+        `table`.is_active_active,
+        `table`.is_soft_delete,
+        `table`.is_partition,
+        `table`.is_view,
+        `table`.handle_key,
+        `table`.columns,
+        `table`.indexes
     from first_seen
     where appearance = 1
 )

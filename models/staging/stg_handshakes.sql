@@ -19,7 +19,7 @@ final as (
         event.epoch,
         event.seq,
         event.resolved_ts,
-        event.table,
+        event.`table`,
         {{ tidemark.bad_frame_columns() }},
         batch_id
     from decoded
