@@ -17,12 +17,16 @@ from storage_support import (
     table_named,
 )
 
-from support import jsonl
+from support import golden, jsonl
+from tidemark.config import load
+from tidemark.errors import TidemarkError
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.log_driver import stage, write_log_to_tree
 from tidemark.sinks.storage.publish import open_tree, publish
+from tidemark.sinks.storage.schema_versions import schema_files_of_ddl
 from tidemark.sinks.storage.span import Span
+from tidemark.wire.events.ddl import DDLEvent
 
 DATE = re.compile(r"/(?:\d{4}-\d\d-\d\d|\d{4}-\d\d|\d{4})(?=/CDC|/meta/CDC|$)")
 HEADER = re.compile(rb"^ticdc-meta\$operation[^\n]*\n", re.M)
@@ -230,3 +234,84 @@ def test_partitions_have_folders_of_their_own(tmp_path):
     )
     data = [path for path in files_below(tmp_path) if is_data(path)]
     assert data == ["db/t/10/201/CDC00000000000000000001.csv", "db/t/10/202/CDC00000000000000000001.csv"]
+
+
+def test_a_frame_that_is_not_complete_yet_waits(tmp_path):
+    content = golden("streams/orders.bin").read_bytes()
+    (tmp_path / "log.bin").write_bytes(content[:-10])
+    first = write_log_to_tree([str(tmp_path / "log.bin")], settings(), str(tmp_path / "tree"))
+    (tmp_path / "log.bin").write_bytes(content)
+    second = write_log_to_tree([str(tmp_path / "log.bin")], settings(), str(tmp_path / "tree"))
+    assert first.checkpoint < second.checkpoint
+
+
+def test_a_damaged_log_writes_nothing(tmp_path):
+    content = golden("streams/orders.bin").read_bytes()
+    (tmp_path / "log.bin").write_bytes(content[:5000] + b"\0" * 100 + content[5100:])
+    with pytest.raises(TidemarkError):
+        write_log_to_tree([str(tmp_path / "log.bin")], settings(), str(tmp_path / "tree"))
+    assert files_below(tmp_path / "tree") == {}
+
+
+def test_a_dispatcher_that_begins_again_does_not_write_twice(tmp_path):
+    """A second Handshake with a later epoch: everything after the ts that it begins at is sent again."""
+    content = golden("streams/orders.bin").read_bytes()
+    events = jsonl("streams/orders.events.jsonl")
+    handshake = next(event for event in events if event["kind"] == "handshake")
+    mine = [
+        event
+        for event in events
+        if event["dispatcher"] == handshake["dispatcher"]
+        and event["kind"] in ("handshake", "batch_dml", "resolved")
+    ]
+    again = b"".join(content[int(e["offset"]) : int(e["offset"]) + int(e["length"])] for e in mine)
+    (tmp_path / "log.bin").write_bytes(content + again)
+    write_log_to_tree([str(tmp_path / "log.bin")], settings(), str(tmp_path / "again"))
+    write_log_to_tree([log_of("orders")], settings(), str(tmp_path / "once"))
+    assert files_below(tmp_path / "again") == files_below(tmp_path / "once")
+
+
+def test_tables_that_the_filter_leaves_out_are_not_written(tmp_path):
+    given = load(
+        {"filter": {"rules": ["shop.orders"]}, "sink": {"date-separator": "none"}}, "file:///x?protocol=csv"
+    )
+    write_log_to_tree([log_of("orders")], given, str(tmp_path))
+    tables = {path.split("/")[1] for path in files_below(tmp_path) if path.count("/") > 2}
+    assert tables == {"orders"}
+
+
+def test_exchanging_a_partition_leaves_a_schema_file_for_both_tables():
+    """The event has the partitioned table's name as its extra name, and the exchanged table as its second table."""
+    partitioned, plain = table_named(table="parts", table_id=1), table_named(table="plain", table_id=2)
+    event = DDLEvent.build(
+        {
+            "type": 42,
+            "schema_name": "db",
+            "table_name": "plain",
+            "extra_schema_name": "db",
+            "extra_table_name": "parts",
+            "query": "alter table parts exchange partition p with table plain",
+            "finished_ts": 50,
+        },
+        b"d" * 16,
+        partitioned.to_bytes(),
+        (partitioned.to_bytes(), plain.to_bytes()),
+    )
+    files = schema_files_of_ddl(event, StorageLayout(settings()))
+    by_table = {path.split("/")[1]: json.loads(content) for path, content in files.items()}
+    assert by_table["parts"]["Query"].startswith("alter table")
+    assert (by_table["plain"]["Query"], by_table["plain"]["Type"], by_table["plain"]["TableVersion"]) == (
+        "",
+        0,
+        50,
+    )
+
+
+def test_a_statement_without_columns_is_a_warning():
+    event = DDLEvent.build(
+        {"type": 4, "schema_name": "db", "table_name": "t", "query": "drop table t", "finished_ts": 50},
+        b"d" * 16,
+    )
+    warnings: list[str] = []
+    assert schema_files_of_ddl(event, StorageLayout(settings()), warnings) == {}
+    assert "the DDL statement at 50" in warnings[0]

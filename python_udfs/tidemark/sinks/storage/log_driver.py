@@ -28,7 +28,7 @@ from tidemark.sinks.storage.writer import OnError, StagedStream, StreamWriter
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.events.handshake import HandshakeEvent
-from tidemark.wire.framing import Frame, scan
+from tidemark.wire.framing import Frame, Skipped, scan
 from tidemark.wire.registry import decode
 from tidemark.wire.rows import RowBatch, decode_batch
 from tidemark.wire.tracker import SchemaTracker
@@ -116,10 +116,12 @@ class _Read:
         for file in find_logs(path):
             with open_log(file.path) as log:
                 for piece in scan(log):
-                    if not isinstance(piece, Frame):
-                        raise StorageError(f"{file.path}: offset {piece.offset}: not a whole frame")
-                    log.seek(piece.offset)
-                    self._event(decode(log.read(piece.length)))
+                    if isinstance(piece, Skipped):
+                        raise StorageError(f"{file.path}: offset {piece.offset}: {piece.error}")
+                    # The last frame may still be on its way: a later run reads it.
+                    if isinstance(piece, Frame):
+                        log.seek(piece.offset)
+                        self._event(decode(log.read(piece.length)))
 
     def _event(self, event) -> None:
         self._tracker.feed(event)

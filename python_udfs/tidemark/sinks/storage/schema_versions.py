@@ -1,6 +1,6 @@
 """Which version folder the rows of a table version go to, and which schema files that needs.
 
-Every DDL statement leaves a schema file, so normally there is one of exactly the stream's version, and that version is the folder. If there is
+Every DDL statement leaves a schema file, so normally there is one of exactly the stream's version and hash, and that version is the folder. If there is
 none (the dispatcher started without a DDL statement, or followed one about another table, or the table's folder is that of a partition):
 
 1. the newest earlier version with the same hash is the folder: the table has not changed since;
@@ -101,7 +101,7 @@ class SchemaVersions:
     def folder_version(self, staged: StagedStream) -> int:
         version, checksum = staged.stream.version, staged.schema_checksum
         known = self._known[_meta_folder(staged)]
-        if any(other == version for other, _ in known):
+        if (version, checksum) in known:
             return version
         same = [other for other, other_checksum in known if other < version and other_checksum == checksum]
         if same:
