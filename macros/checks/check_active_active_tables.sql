@@ -3,16 +3,16 @@
   {%- if execute and tidemark.is_active_active_mode() -%}
     {%- set needed = tidemark.changefeed_setting('active_active_columns') -%}
     {%- set bad = run_query(
-      "select schema_name, table_name, is_active_active, array_except(array(" ~ tidemark.text_literals(needed)
-      ~ "), transform(columns, column -> column.name)) as missing from " ~ this
+      'select distinct schema_name, table_name, is_active_active, array_join(array_except(array(' ~ tidemark.text_literals(needed)
+      ~ "), transform(columns, column -> column.name)), ', ') as missing from " ~ this
       ~ ' where valid_to_ts is null and not is_view order by 1, 2'
     ) -%}
     {%- set problems = [] -%}
     {%- for row in bad -%}
       {%- if not row[2] -%}
         {% do problems.append(row[0] ~ '.' ~ row[1] ~ ' is not an active-active table') %}
-      {%- elif row[3] | length > 0 -%}
-        {% do problems.append(row[0] ~ '.' ~ row[1] ~ ' lacks ' ~ row[3] | join(', ')) %}
+      {%- elif row[3] -%}
+        {% do problems.append(row[0] ~ '.' ~ row[1] ~ ' lacks ' ~ row[3]) %}
       {%- endif -%}
     {%- endfor -%}
     {%- if problems -%}
