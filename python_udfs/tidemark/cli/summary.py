@@ -22,6 +22,19 @@ def print_summary() -> None:
             "select event_name, sum(frame_count) as frames from {schema}.event_counts group by event_name, event_type order by event_type"
         )
         _line("events", ", ".join(f"{row.event_name} {row.frames:,}" for row in counts) or "none")
+    if "int_row_changes" in names:
+        ops = rows(
+            "select op, count(*) as changes from {schema}.int_row_changes where error_reason is null group by op order by op"
+        )
+        _line("row changes", ", ".join(f"{row.op} {row.changes:,}" for row in ops) or "none")
+    if "current_rows" in names:
+        live = rows("select count(*) as keys, count_if(is_deleted) as deleted from {schema}.current_rows")[0]
+        _line("current", f"{live.keys - live.deleted:,} rows, {live.deleted:,} tombstones")
+    if "int_checkpoints" in names:
+        checkpoints = rows(
+            "select upstream_id, max(checkpoint_ts) as ts from {schema}.int_checkpoints group by upstream_id order by upstream_id"
+        )
+        _line("checkpoint", ", ".join(f"upstream {row.upstream_id}: {row.ts}" for row in checkpoints) or "none")
     if "quarantine" in names:
         bad = rows(
             "select reason, count(*) as frames from {schema}.quarantine group by reason order by reason"
@@ -34,7 +47,7 @@ def print_summary() -> None:
             torn = f", {row.torn:,} bytes of an unfinished frame wait for the next run" if row.torn else ""
             _line("log", f"{row.files:,} files, {row.bytes or 0:,} bytes read{torn}")
     _line("tables", f"{len(names)} in schema {schema}, below {state_dir}")
-    _line("look", "dbt show --select event_counts, dbt docs generate, README.md")
+    _line("look next", "dbt show --select current_rows, dbt show --select table_versions, dbt docs generate")
 
 
 def _line(title: str, text: str) -> None:
