@@ -155,3 +155,19 @@ def test_a_log_that_does_not_exist_is_named_without_a_stack_trace(dbt, tmp_path)
     assert f"the event log {tmp_path / 'nowhere'} does not exist" in message
     assert "Traceback" not in message
     assert "\tat " not in message
+
+
+def test_a_secret_in_the_sink_uri_is_refused_and_leaves_no_trace(dbt, tmp_path, monkeypatch):
+    message = dbt.fails("parse", sink_uri="mysql://root:s3cretpw@127.0.0.1:3306/")
+    assert "${NAME}" in message
+    assert "s3cretpw" not in message
+    written = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert any(file.name == "dbt.log" for file in written)
+    assert not [file for file in written if b"s3cretpw" in file.read_bytes()]
+
+    assert "not set: TIDEMARK_NO_SUCH" in dbt.fails(
+        "parse", sink_uri="mysql://root:${TIDEMARK_NO_SUCH}@127.0.0.1:3306/"
+    )
+    monkeypatch.setenv("TIDEMARK_TEST_PASSWORD", "s3cretpw")
+    dbt.ok("parse", sink_uri="mysql://root:${TIDEMARK_TEST_PASSWORD}@127.0.0.1:3306/")
+    assert not [file for file in tmp_path.rglob("*") if file.is_file() and b"s3cretpw" in file.read_bytes()]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from tidemark import compat
 from tidemark.config.findings import Finding, Findings
 from tidemark.config.load import check
+from tidemark.config.secrets import MissingVariable, expand_environment, has_plain_secret
 from tidemark.config.suggest import nearest
 
 ON_BAD_FRAME = ("quarantine", "fail")
@@ -27,6 +29,18 @@ def check_project_vars(project: Mapping[str, Any], given: Mapping[str, Any]) -> 
     for name, check_var in VARS.items():
         if values.get(name) is not None:
             check_var(name, values[name], findings)
+    uri = values.get("sink_uri")
+    if isinstance(uri, str):
+        if has_plain_secret(uri):
+            findings.error(
+                "sink_uri",
+                "holds a secret, and dbt writes vars into its logs and artifacts",
+                allowed="${NAME} in place of the secret, and the secret in the environment variable NAME",
+            )
+        try:
+            values["sink_uri"] = expand_environment(uri, os.environ)
+        except MissingVariable as error:
+            findings.error("sink_uri", str(error))
     if values.get("compat", "design") in compat.NAMES and isinstance(values.get("sink_uri") or "", str):
         findings.extend(
             check(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")

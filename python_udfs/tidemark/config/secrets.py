@@ -7,7 +7,10 @@ where an option may itself be a URI, percent-encoded or not. `redact_uri` blanks
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import quote, unquote
+
+from tidemark.errors import TidemarkError
 
 BLANK = "xxxxx"
 
@@ -25,6 +28,13 @@ _ASSIGNMENT = re.compile(
     rf"(?P<name>(?<![\w.-])[\w.-]*(?:{_SECRET_WORDS})[\w.-]*)(?P<equals>\s*=\s*)(?P<value>\"[^\"]*\"|'[^']*'|[^&\s'\",;#]+)",
     re.IGNORECASE,
 )
+
+
+_PLACEHOLDER = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+class MissingVariable(TidemarkError):
+    """An environment variable that a URI names is not set."""
 
 
 def is_secret_name(name: str) -> bool:
@@ -46,6 +56,22 @@ def redact(text: str) -> str:
     """`text` with the secrets of every URI and every option in it blanked."""
     text = _URI.sub(lambda found: redact_uri(found[0]), text)
     return _ASSIGNMENT.sub(rf"\g<name>\g<equals>{BLANK}", text)
+
+
+def has_plain_secret(uri: str) -> bool:
+    """Whether a secret stands in the URI itself, rather than as `${NAME}` of an environment variable."""
+    masked = _PLACEHOLDER.sub(BLANK, uri)
+    return redact_uri(masked) != masked
+
+
+def expand_environment(uri: str, environ: Mapping[str, str]) -> str:
+    """`uri` with every `${NAME}` replaced by the environment variable, percent-encoded."""
+    missing = sorted({found[1] for found in _PLACEHOLDER.finditer(uri) if found[1] not in environ})
+    if missing:
+        raise MissingVariable(
+            f"the sink URI names environment variables that are not set: {', '.join(missing)}"
+        )
+    return _PLACEHOLDER.sub(lambda found: quote(environ[found[1]], safe=""), uri)
 
 
 def _redact_authority(body: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 from dbt.adapters.base import PythonJobHelper
 from dbt.adapters.base.meta import available
 from dbt.adapters.spark.impl import SparkAdapter
+from dbt.flags import get_flags
 from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
@@ -14,6 +17,7 @@ from dbt.adapters.tidemark.messages import short_message
 from tidemark.config import Settings, load
 from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
+from tidemark.config.secrets import expand_environment, has_plain_secret, redact_uri
 from tidemark.errors import TidemarkError
 
 
@@ -22,6 +26,7 @@ class TidemarkAdapter(SparkAdapter):
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
+        _forget_secret(project_values(config).get("sink_uri"))
         # Wrong settings end the command here, before anything is parsed or run.
         errors = [
             finding
@@ -45,8 +50,10 @@ class TidemarkAdapter(SparkAdapter):
         return self.generate_python_submission_response(helper.submit(compiled_code))
 
     def _settings(self) -> Settings:
-        values = {**project_vars(self.config), **self.config.cli_vars}
-        return load(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")
+        values = project_values(self.config)
+        uri = values.get("sink_uri")
+        uri = expand_environment(uri, os.environ) if uri else None
+        return load(values.get("changefeed"), uri, values.get("compat") or "design")
 
     @available
     def dispatch_rules(self) -> list[dict[str, Any]]:
@@ -89,6 +96,21 @@ class TidemarkAdapter(SparkAdapter):
         from datetime import datetime, timezone
 
         return datetime.now(timezone.utc).strftime("%Y%m%d%H%M%S%f")
+
+
+def project_values(config: Any) -> dict[str, Any]:
+    """The vars in force."""
+    return {**project_vars(config), **config.cli_vars}
+
+
+def _forget_secret(uri: Any) -> None:
+    """A URI with a secret in it is refused; here it also leaves the log that dbt began before it asked us, and stays out of the rest."""
+    if not isinstance(uri, str) or not has_plain_secret(uri):
+        return
+    os.environ["DBT_ENV_SECRET_TIDEMARK_SINK_URI"] = uri
+    log = Path(get_flags().LOG_PATH or "logs") / "dbt.log"
+    if log.exists():
+        log.write_text(log.read_text(errors="replace").replace(uri, redact_uri(uri)))
 
 
 class InProcessPythonJob(PythonJobHelper):
