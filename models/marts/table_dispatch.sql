@@ -51,7 +51,8 @@ named as (
                     filter(indexes, index -> lower(index.name) = lower(rule.index_name))[0].columns,
                     raise_error(
                         concat(
-                            'table ', schema_name, '.', table_name, ' has no index ', rule.index_name, ', which a dispatch rule names'
+                            'table ', schema_name, '.', table_name,
+                            ' has no index ', rule.index_name, ', which a dispatch rule names'
                         )
                     )
                 )
