@@ -49,7 +49,9 @@ def _find_local(path: str) -> list[LogFile]:
         return [LogFile(path, os.path.getsize(path))]
     if os.path.isdir(path):
         inside = (file for file in Path(path).rglob("*") if file.is_file())
-        visible = (file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts))
+        visible = (
+            file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)
+        )
         return [LogFile(str(file), file.stat().st_size) for file in visible]
     if glob.has_magic(path):
         return [file for match in glob.glob(path, recursive=True) for file in _find_local(match)]
@@ -73,5 +75,7 @@ def _find_remote(url: str) -> list[LogFile]:
     elif filesystem.exists(path):
         paths = [path]
     else:
-        raise LogNotFound(f"the event log {url} does not exist: give a file of frames, a folder of such files, or a glob")
+        raise LogNotFound(
+            f"the event log {url} does not exist: give a file of frames, a folder of such files, or a glob"
+        )
     return [LogFile(filesystem.unstrip_protocol(found), filesystem.size(found)) for found in paths]

@@ -39,8 +39,12 @@ def header_columns(frames: pa.Array, lengths: pa.Array) -> pa.StructArray:
     frames = frames.cast(pa.binary()) if not pa.types.is_binary(frames.type) else frames
     count = len(frames)
     _, offset_buffer, data_buffer = frames.buffers()
-    offsets = np.frombuffer(offset_buffer, dtype=np.int32)[frames.offset : frames.offset + count + 1].astype(np.int64)
-    data = np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else np.zeros(0, dtype=np.uint8)
+    offsets = np.frombuffer(offset_buffer, dtype=np.int32)[frames.offset : frames.offset + count + 1].astype(
+        np.int64
+    )
+    data = (
+        np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else np.zeros(0, dtype=np.uint8)
+    )
     whole = np.diff(offsets) >= HEADER_SIZE
     heads = np.zeros(count, dtype=_HEADER_DTYPE)
     heads[whole] = data[offsets[:-1][whole][:, None] + np.arange(HEADER_SIZE)].view(_HEADER_DTYPE).reshape(-1)
