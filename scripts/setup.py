@@ -17,12 +17,11 @@ OLDEST_JAVA = 17
 def main(folder):
     if not OLDEST_PYTHON <= sys.version_info[:2] <= NEWEST_PYTHON:
         return (
-            "Tidemark runs on Python %d.%d to %d.%d, this is %d.%d: run `make PYTHON=python3.11 …` with one that fits"
-            % (*OLDEST_PYTHON, *NEWEST_PYTHON, *sys.version_info[:2])
-        )
+            "Tidemark runs on Python {}.{} to {}.{}, this is {}.{}: run `make PYTHON=python3.11 …` with one that fits"
+        ).format(*OLDEST_PYTHON, *NEWEST_PYTHON, *sys.version_info[:2])
     python = os.path.join(folder, "bin", "python")
     if not os.path.exists(python):
-        print("creating %s with Python %s" % (folder, sys.version.split()[0]), flush=True)
+        print(f"creating {folder} with Python {sys.version.split()[0]}", flush=True)
         venv.create(folder, with_pip=True)
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     steps = [
@@ -32,14 +31,14 @@ def main(folder):
     if not java_fits():
         steps.append(
             (
-                "no Java %d or newer found: installing one from a wheel" % OLDEST_JAVA,
+                f"no Java {OLDEST_JAVA} or newer found: installing one from a wheel",
                 [*pip, "-r", "requirements-java.lock"],
             )
         )
     for message, command in steps:
         print(message, flush=True)
         if subprocess.call(command) != 0:
-            return "`%s` failed; its message is above" % " ".join(command)
+            return f"`{' '.join(command)}` failed; its message is above"
     return 0
 
 

@@ -236,7 +236,7 @@ def test_a_killed_run_leaves_the_tables_as_they_were(tmp_path, statement):
     kind = "table" if statement.startswith("create") else "incremental"
     partition = ", partition_by='p'" if kind == "incremental" else ""
     (project / "models" / "t.sql").write_text(
-        "{{ config(materialized='%s'%s) }} select {{ var('v') }} as a, 1 as p" % (kind, partition)
+        f"{{{{ config(materialized='{kind}'{partition}) }}}} select {{{{ var('v') }}}} as a, 1 as p"
     )
     environment = {
         **os.environ,

@@ -1,6 +1,7 @@
 """The event-log sources: planning on frame boundaries, and reading what was planned."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_segments_start_on_frame_boundaries_and_cover_the_log(log, segment_bytes
     starts = {event["offset"] for event in EVENTS} | {len(STREAM)}
     assert rows[0]["segment_start"] == 0
     assert rows[-1]["segment_end"] == len(STREAM)
-    assert all(a["segment_end"] == b["segment_start"] for a, b in zip(rows, rows[1:], strict=False))
+    assert all(a["segment_end"] == b["segment_start"] for a, b in pairwise(rows))
     assert all(row["segment_end"] in starts for row in rows)
     assert sum(row["frame_count"] for row in rows) == len(EVENTS)
     assert b"".join(row["frame"] for row in read(rows)) == STREAM

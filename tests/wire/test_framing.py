@@ -4,8 +4,8 @@ import io
 import random
 
 import pytest
-from support import golden, jsonl
 
+from support import golden, jsonl
 from tidemark.wire.errors import BadMagic, OversizedPayload, TruncatedPayload
 from tidemark.wire.framing import BLOCK_SIZE, Frame, Skipped, TornTail, scan, scan_runs
 from tidemark.wire.header import HEADER_SIZE, MAGIC, write_header

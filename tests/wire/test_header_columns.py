@@ -2,8 +2,8 @@
 
 import pyarrow as pa
 import pytest
-from support import golden
 
+from support import golden
 from tidemark.wire.header import HEADER_SIZE, write_header
 from tidemark.wire.header_columns import header_columns
 from tidemark.wire.registry import EVENT_TYPES, HIGHEST_VERSION

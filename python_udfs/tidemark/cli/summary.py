@@ -34,7 +34,9 @@ def print_summary() -> None:
         checkpoints = rows(
             "select upstream_id, max(checkpoint_ts) as ts from {schema}.int_checkpoints group by upstream_id order by upstream_id"
         )
-        _line("checkpoint", ", ".join(f"upstream {row.upstream_id}: {row.ts}" for row in checkpoints) or "none")
+        _line(
+            "checkpoint", ", ".join(f"upstream {row.upstream_id}: {row.ts}" for row in checkpoints) or "none"
+        )
     if "quarantine" in names:
         bad = rows(
             "select reason, count(*) as frames from {schema}.quarantine group by reason order by reason"

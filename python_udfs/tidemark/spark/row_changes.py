@@ -71,7 +71,13 @@ ARROW_SCHEMA = pa.schema(
         ("error_bytes", pa.binary()),
     ]
 )
-_SQL_TYPES = {pa.int64(): "bigint", pa.int32(): "int", pa.string(): "string", pa.bool_(): "boolean", pa.binary(): "binary"}
+_SQL_TYPES = {
+    pa.int64(): "bigint",
+    pa.int32(): "int",
+    pa.string(): "string",
+    pa.bool_(): "boolean",
+    pa.binary(): "binary",
+}
 SCHEMA = ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in ARROW_SCHEMA)
 
 # The hidden columns of soft-delete and active-active tables.
@@ -204,7 +210,9 @@ class _Work:
         if self.frames:
             batch, bad = decode_batches(self.frames, self.schema.table)
             payloads = dict(self.frames)
-            self.errors += [(offset, error, bytes(payloads[offset][:QUARANTINE_BYTES])) for offset, error in bad]
+            self.errors += [
+                (offset, error, bytes(payloads[offset][:QUARANTINE_BYTES])) for offset, error in bad
+            ]
             if batch is not None:
                 failed = {offset for offset, _ in bad}
                 kept = [(offset, payload) for offset, payload in self.frames if offset not in failed]
@@ -289,7 +297,9 @@ def _keys(batch: RowBatch) -> pa.Array:
     if not table.handle_key:
         return pa.nulls(len(changes), pa.string())
     rows = np.where(changes.post == NO_ROW, changes.pre, changes.post)
-    return key_texts(batch.columns.select(list(table.handle_key)), _handle_columns(table)).take(pa.array(rows))
+    return key_texts(batch.columns.select(list(table.handle_key)), _handle_columns(table)).take(
+        pa.array(rows)
+    )
 
 
 def _handle_columns(table: TableInfo):

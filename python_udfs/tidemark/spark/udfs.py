@@ -38,12 +38,18 @@ def tidemark_control(frame: pa.Array) -> pa.Array:
     return events.control_columns(frame)
 
 
-def tidemark_table_matches(matcher: pa.Array, case_sensitive: pa.Array, schema_name: pa.Array, table_name: pa.Array) -> pa.Array:
+def tidemark_table_matches(
+    matcher: pa.Array, case_sensitive: pa.Array, schema_name: pa.Array, table_name: pa.Array
+) -> pa.Array:
     """Whether the rules of a matcher take a table."""
     filters: dict[tuple, TableFilter] = {}
     answers = []
     for rules, exact, schema, table in zip(
-        matcher.to_pylist(), case_sensitive.to_pylist(), schema_name.to_pylist(), table_name.to_pylist(), strict=True
+        matcher.to_pylist(),
+        case_sensitive.to_pylist(),
+        schema_name.to_pylist(),
+        table_name.to_pylist(),
+        strict=True,
     ):
         chosen = (tuple(rules), exact)
         if chosen not in filters:

@@ -87,7 +87,9 @@ def _with_point(digits: pa.StringArray, exponent: np.ndarray) -> pa.StringArray:
     inside = (exponent >= 0) & (_lengths(digits) > exponent + 1)
     for place in np.unique(exponent[inside]).tolist():
         mask = pa.array(inside & (exponent == place))
-        pointed = pc.binary_replace_slice(digits.filter(mask), start=place + 1, stop=place + 1, replacement=".")
+        pointed = pc.binary_replace_slice(
+            digits.filter(mask), start=place + 1, stop=place + 1, replacement="."
+        )
         digits = pc.replace_with_mask(digits, mask, pointed)
     return digits
 
