@@ -14,6 +14,19 @@ RESOLVED = golden("wire/resolved_typical.bin").read_bytes()
 STREAM = golden("streams/orders.bin").read_bytes()
 
 
+# The part of the project that looks at frames, for tests that need no rows.
+FRAMES = (
+    "--select",
+    "staging",
+    "event_types",
+    "event_counts",
+    "quarantine",
+    "log_positions",
+    "--exclude-resource-type",
+    "unit_test",
+)
+
+
 @pytest.fixture
 def demo(tmp_path):
     """Two upstreams, and what their logs hold by event type."""
@@ -43,7 +56,7 @@ def test_a_demo_log_is_counted_and_a_second_run_changes_nothing(dbt, demo, capsy
         name: dbt.rows(f"select count(*) as n, sum(hash(*)) as h from {{schema}}.{name}")
         for name in STATE_TABLES
     }
-    dbt.ok("build")
+    dbt.ok("run")
     again = {
         name: dbt.rows(f"select count(*) as n, sum(hash(*)) as h from {{schema}}.{name}")
         for name in STATE_TABLES
@@ -75,10 +88,10 @@ def test_an_empty_log_folder_is_no_error_and_the_first_events_are_read_when_they
     folder = tmp_path / "log"
     folder.mkdir()
     dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(folder)}]}
-    dbt.ok("build")
+    dbt.ok("build", *FRAMES)
     assert event_counts(dbt) == {}
     (folder / "a.bin").write_bytes(RESOLVED * 2)
-    dbt.ok("build")
+    dbt.ok("build", *FRAMES)
     assert event_counts(dbt) == {("1", 3): 2}
 
 
@@ -110,7 +123,7 @@ def test_bad_frames_are_quarantined_and_the_rest_goes_on(dbt, tmp_path):
         RESOLVED + unknown_type + RESOLVED + unknown_version + b"\x00" * 33 + RESOLVED + not_json + RESOLVED
     )
     dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
-    dbt.ok("build")
+    dbt.ok("build", *FRAMES)
     bad = dbt.table("quarantine", "`offset`")
     assert [(row["reason"], row["length"], bytes(row["bytes"])) for row in bad] == [
         ("unknown_event_type", 56, unknown_type),
@@ -120,7 +133,7 @@ def test_bad_frames_are_quarantined_and_the_rest_goes_on(dbt, tmp_path):
     ]
     assert len(dbt.rows("select * from {schema}.stg_resolved_events where error_reason is null")) == 4
 
-    message = dbt.fails("build", on_bad_frame="fail")
+    message = dbt.fails("build", *FRAMES, on_bad_frame="fail")
     assert "4 frames cannot be read" in message
     assert "at byte 56 (unknown_event_type)" in message
 
@@ -151,7 +164,12 @@ def test_wrong_settings_stop_before_anything_is_parsed(dbt):
 
 
 def test_a_log_that_does_not_exist_is_named_without_a_stack_trace(dbt, tmp_path):
-    message = dbt.fails("run", event_logs=[{"upstream_id": "1", "path": str(tmp_path / "nowhere")}])
+    message = dbt.fails(
+        "run",
+        "--select",
+        "log_segments",
+        event_logs=[{"upstream_id": "1", "path": str(tmp_path / "nowhere")}],
+    )
     assert f"the event log {tmp_path / 'nowhere'} does not exist" in message
     assert "Traceback" not in message
     assert "\tat " not in message
