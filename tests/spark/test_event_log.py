@@ -12,7 +12,7 @@ from tidemark.logs import LogFile, find_logs
 from tidemark.spark import event_log, log_plan
 from tidemark.spark.event_log import EventLogReader
 from tidemark.spark.log_plan import LogPlanReader, plan_segments
-from tidemark.wire.header import HEADER_SIZE
+from tidemark.wire.header import HEADER_SIZE, write_header
 
 RESOLVED = golden("wire/resolved_typical.bin").read_bytes()
 STREAM = golden("streams/orders.bin").read_bytes()
@@ -77,6 +77,21 @@ def test_only_the_wanted_family_leaves_the_reader(log):
     rows = read(plan(log), family="ddl")
     assert [row["offset"] for row in rows] == [e["offset"] for e in EVENTS if e["kind"] == "ddl"]
     assert all(row["frame"] == STREAM[row["offset"] : row["offset"] + row["length"]] for row in rows)
+
+
+@pytest.mark.parametrize("other_bytes", [0, 20, 500])
+def test_frames_of_a_family_share_a_batch_whatever_stands_between_them(log, other_bytes):
+    between = write_header(9, 2, 44 + other_bytes) + bytes(40) + other_bytes.to_bytes(4, "big")
+    between += b"x" * other_bytes
+    (log / "a.bin").write_bytes((RESOLVED + between + RESOLVED + RESOLVED) * 20)
+    row = plan(log)[0]
+    segments = [[1, "7", row["file"], 0, row["segment_end"], row["log_size"]]]
+    reader = EventLogReader({"segments": json.dumps(segments), "family": "resolved"})
+    (batch,) = [batch for part in reader.partitions() for batch in reader.read(part)]
+    assert batch.column("frame").to_pylist() == [RESOLVED] * 60
+    cycle = 3 * len(RESOLVED) + len(between)
+    places = (0, len(RESOLVED) + len(between), 2 * len(RESOLVED) + len(between))
+    assert batch.column("offset").to_pylist() == [n * cycle + place for n in range(20) for place in places]
 
 
 def test_a_torn_tail_waits_for_the_next_plan(log):

@@ -24,7 +24,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from tidemark.logs import open_log
 from tidemark.wire.errors import WireError
-from tidemark.wire.framing import FrameRun, Skipped, TornTail, scan_runs
+from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD, FrameRun, Skipped, TornTail, scan_runs
 from tidemark.wire.header import HEADER_SIZE
 from tidemark.wire.header_columns import is_known
 from tidemark.wire.registry import EVENT_TYPES
@@ -114,22 +114,23 @@ class EventLogReader(DataSourceReader):
                         yield self._skipped(log, segment, piece)
 
     def _frames(self, log, segment: Segment, run: FrameRun) -> Iterator[pa.RecordBatch]:
-        offset, length = run.offset, run.length
         known = is_known(run.event_type, run.version)
         if self.event_types is not None:
             chosen = known & np.isin(run.event_type, self.event_types)
-            offset, length = offset[chosen], length[chosen]
-            known = known[chosen]
-        shipped = length
+            run, known = run.filter(chosen), known[chosen]
+        shipped = run.length
         if self.header_only:
             # What nobody can decode goes to quarantine with its bytes.
-            shipped = np.minimum(length, np.where(known, HEADER_SIZE, QUARANTINE_BYTES))
-        for first, last in _bounded_slices(offset, shipped, contiguous=not self.header_only):
-            part = slice(first, last)
-            frames = _read_frames(log, offset[part], shipped[part])
+            shipped = np.minimum(run.length, np.where(known, HEADER_SIZE, QUARANTINE_BYTES))
+        for part in _bounded_slices(shipped):
+            offset, length = run.offset[part], run.length[part]
+            if self.header_only and known[part].all():
+                frames = _write_headers(length, run.event_type[part], run.version[part])
+            else:
+                frames = _read_frames(log, offset, shipped[part])
             if self.payload == "transactions":
                 frames = _without_chunks(frames)
-            yield _batch(segment, offset[part], length[part], pa.nulls(last - first, pa.string()), frames)
+            yield _batch(segment, offset, length, pa.nulls(len(frames), pa.string()), frames)
 
     @staticmethod
     def _skipped(log, segment: Segment, piece: Skipped) -> pa.RecordBatch:
@@ -162,39 +163,49 @@ def _join_runs(pieces: Iterator[FrameRun | Skipped | TornTail]) -> Iterator[Fram
         yield FrameRun(*(np.concatenate(columns) for columns in zip(*waiting, strict=True)))
 
 
-def _bounded_slices(offset: np.ndarray, shipped: np.ndarray, contiguous: bool) -> Iterator[tuple[int, int]]:
-    """Index ranges of at most BATCH_BYTES and BATCH_ROWS; when `contiguous`, without a hole in the log inside a range."""
-    first, count = 0, len(offset)
+def _bounded_slices(shipped: np.ndarray) -> Iterator[slice]:
+    """Slices of at most BATCH_BYTES and BATCH_ROWS, or of one frame."""
+    first, count = 0, len(shipped)
     total = np.concatenate([[0], np.cumsum(shipped)])
-    ends = offset + shipped
     while first < count:
         last = int(np.searchsorted(total, total[first] + BATCH_BYTES, side="right")) - 1
         last = min(max(last, first + 1), first + BATCH_ROWS, count)
-        if contiguous:
-            holes = np.flatnonzero(offset[first + 1 : last] != ends[first : last - 1])
-            if len(holes):
-                last = first + 1 + int(holes[0])
-        yield first, last
+        yield slice(first, last)
         first = last
 
 
-def _read_frames(log, offset: np.ndarray, shipped: np.ndarray) -> pa.Array:
-    """The bytes at [offset, offset + shipped) as one binary array; where they are contiguous, without copying them."""
-    ends = np.concatenate([[0], np.cumsum(shipped)]).astype(np.int32)
-    if np.array_equal(offset[1:], offset[:-1] + shipped[:-1]):
-        data = read_exactly(log, int(offset[0]), int(ends[-1]))
+def _write_headers(length: np.ndarray, event_type: np.ndarray, version: np.ndarray) -> pa.Array:
+    """The headers of frames. The scan has read them, so they are written again instead of read again."""
+    headers = np.empty(len(length), dtype=HEADER_DTYPE)
+    headers["magic"] = MAGIC_WORD
+    headers["type"], headers["version"] = event_type, version
+    headers["length"] = length - HEADER_SIZE
+    return _binary_array(np.full(len(length), HEADER_SIZE), headers)
+
+
+def _read_frames(log, offset: np.ndarray, length: np.ndarray) -> pa.Array:
+    """The bytes at [offset, offset + length); without copying them where no other frame stands between."""
+    start, ends = int(offset[0]), offset + length
+    span, total = int(ends[-1]) - start, int(length.sum())
+    if total == span:
+        data = read_exactly(log, start, span)
+    elif span <= 2 * total:
+        # Mostly wanted: read all of it, and keep what is inside of a frame.
+        edges = np.zeros(span + 1, dtype=np.int8)
+        edges[offset - start] += 1
+        edges[ends - start] -= 1
+        inside = np.cumsum(edges[:-1], dtype=np.int8).view(bool)
+        data = np.frombuffer(read_exactly(log, start, span), dtype=np.uint8)[inside]
     else:
-        span = int(offset[-1] + shipped[-1] - offset[0])
-        if span <= BATCH_BYTES:
-            window = np.frombuffer(read_exactly(log, int(offset[0]), span), dtype=np.uint8)
-            starts = np.repeat(offset - offset[0] - ends[:-1], shipped)
-            data = window[starts + np.arange(ends[-1])].tobytes()
-        else:
-            data = b"".join(
-                read_exactly(log, position, size)
-                for position, size in zip(offset.tolist(), shipped.tolist(), strict=True)
-            )
-    return pa.Array.from_buffers(pa.binary(), len(offset), [None, pa.py_buffer(ends), pa.py_buffer(data)])
+        holes = np.flatnonzero(offset[1:] != ends[:-1])
+        stretches = zip(offset[[0, *(holes + 1)]].tolist(), ends[[*holes, -1]].tolist(), strict=True)
+        data = b"".join(read_exactly(log, first, last - first) for first, last in stretches)
+    return _binary_array(length, data)
+
+
+def _binary_array(lengths: np.ndarray, data) -> pa.Array:
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(lengths), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
 def _without_chunks(frames: pa.Array) -> pa.Array:

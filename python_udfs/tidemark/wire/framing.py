@@ -31,8 +31,8 @@ HIGHEST_BELIEVABLE_VERSION = 15
 BLOCK_SIZE = 1 << 20
 SMALL_FRAME = 1 << 13
 
-_HEADER_DTYPE = np.dtype([("magic", ">u4"), ("type", ">u2"), ("version", ">u2"), ("length", ">u8")])
-_MAGIC_WORD = int.from_bytes(MAGIC, "big")
+HEADER_DTYPE = np.dtype([("magic", ">u4"), ("type", ">u2"), ("version", ">u2"), ("length", ">u8")])
+MAGIC_WORD = int.from_bytes(MAGIC, "big")
 
 
 class FrameRun(NamedTuple):
@@ -46,6 +46,10 @@ class FrameRun(NamedTuple):
     @property
     def end(self) -> int:
         return int(self.offset[-1] + self.length[-1])
+
+    def filter(self, chosen: np.ndarray) -> FrameRun:
+        """Some of the frames; they may have gaps between them."""
+        return FrameRun(*(column[chosen] for column in self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,7 +290,7 @@ class _BlockIndex(NamedTuple):
         starts = np.flatnonzero(data[:last] == MAGIC[0])
         for place in range(1, len(MAGIC)):
             starts = starts[data[starts + place] == MAGIC[place]]
-        heads = data[starts[:, None] + np.arange(HEADER_SIZE)].view(_HEADER_DTYPE).reshape(-1)
+        heads = data[starts[:, None] + np.arange(HEADER_SIZE)].view(HEADER_DTYPE).reshape(-1)
         believable = (heads["type"] < EVENT_TYPE_COUNT) & (heads["version"] <= HIGHEST_BELIEVABLE_VERSION)
         believable &= heads["length"] <= MAX_PAYLOAD_LENGTH
         starts, heads = starts[believable], heads[believable]

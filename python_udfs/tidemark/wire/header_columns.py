@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark.wire import errors
-from tidemark.wire.header import HEADER_SIZE, MAGIC, MAX_PAYLOAD_LENGTH
+from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD
+from tidemark.wire.header import HEADER_SIZE, MAX_PAYLOAD_LENGTH
 from tidemark.wire.registry import HIGHEST_VERSION
 
 HEADER_FIELDS = pa.struct(
@@ -18,8 +19,6 @@ HEADER_FIELDS = pa.struct(
     ]
 )
 
-_HEADER_DTYPE = np.dtype([("magic", ">u4"), ("type", ">u2"), ("version", ">u2"), ("length", ">u8")])
-_MAGIC_WORD = int.from_bytes(MAGIC, "big")
 _HIGHEST = np.full(1 << 16, -1, dtype=np.int32)
 for _event_type, _version in HIGHEST_VERSION.items():
     _HIGHEST[_event_type] = _version
@@ -46,8 +45,8 @@ def header_columns(frames: pa.Array, lengths: pa.Array) -> pa.StructArray:
         np.frombuffer(data_buffer, dtype=np.uint8) if data_buffer is not None else np.zeros(0, dtype=np.uint8)
     )
     whole = np.diff(offsets) >= HEADER_SIZE
-    heads = np.zeros(count, dtype=_HEADER_DTYPE)
-    heads[whole] = data[offsets[:-1][whole][:, None] + np.arange(HEADER_SIZE)].view(_HEADER_DTYPE).reshape(-1)
+    heads = np.zeros(count, dtype=HEADER_DTYPE)
+    heads[whole] = data[offsets[:-1][whole][:, None] + np.arange(HEADER_SIZE)].view(HEADER_DTYPE).reshape(-1)
 
     event_type = heads["type"].astype(np.int32)
     version = heads["version"].astype(np.int32)
@@ -59,7 +58,7 @@ def header_columns(frames: pa.Array, lengths: pa.Array) -> pa.StructArray:
     # The first condition that holds names the error.
     conditions = [
         (~whole, errors.TruncatedHeader),
-        (heads["magic"] != _MAGIC_WORD, errors.BadMagic),
+        (heads["magic"] != MAGIC_WORD, errors.BadMagic),
         (highest < 0, errors.UnknownEventType),
         (version > highest, errors.UnsupportedVersion),
         (oversized, errors.OversizedPayload),
@@ -70,7 +69,7 @@ def header_columns(frames: pa.Array, lengths: pa.Array) -> pa.StructArray:
     which = np.select([condition for condition, _ in conditions], range(len(conditions)), default=-1)
     reason = names.take(pa.array(which, mask=which < 0))
 
-    missing = ~whole | (heads["magic"] != _MAGIC_WORD)
+    missing = ~whole | (heads["magic"] != MAGIC_WORD)
     return pa.StructArray.from_arrays(
         [
             pa.array(event_type, mask=missing),
