@@ -38,140 +38,99 @@ resolved_events as (
     select * from {{ ref('stg_resolved_events') }} where batch_id > {{ last_batch }} and error_reason is null
 ),
 
--- `union` keeps one of each: an event may be delivered more than once
-numbered_events as (
-    select upstream_id, dispatcher_id, epoch, seq from handshakes
-    union
-    select upstream_id, dispatcher_id, epoch, seq from transactions
-    union
-    select upstream_id, dispatcher_id, epoch, seq from ddl_events
-    union
-    select upstream_id, dispatcher_id, epoch, seq from sync_points
-    union
-    select upstream_id, dispatcher_id, epoch, explode(waiting_seqs) as seq from previous
-),
-
--- a handshake opens an epoch with seq 1, and every event takes the next number
-placed_events as (
-    select
-        numbered_events.*,
-        coalesce(previous.last_seq, 0) as known_seq,
-        row_number() over (
-            partition by numbered_events.upstream_id, numbered_events.dispatcher_id, numbered_events.epoch
-            order by numbered_events.seq
-        ) as place
-    from numbered_events
-    left join previous
-        on
-            numbered_events.upstream_id = previous.upstream_id
-            and numbered_events.dispatcher_id = previous.dispatcher_id
-            and numbered_events.epoch = previous.epoch
-    where numbered_events.seq > coalesce(previous.last_seq, 0)
-),
-
-advances as (
+-- everything that is known of an epoch, side by side
+facts as (
     select
         upstream_id,
         dispatcher_id,
         epoch,
-        max(case when seq = known_seq + place then seq end) as last_seq,
-        sort_array(collect_list(case when seq > known_seq + place then seq end)) as waiting_seqs
-    from placed_events
-    group by upstream_id, dispatcher_id, epoch
-),
-
-openings as (
-    select
-        upstream_id,
-        dispatcher_id,
-        epoch,
-        max(`table`.table_id) as table_id,
-        max(`table`.schema_name) as schema_name,
-        max(`table`.table_name) as table_name,
-        min(resolved_ts) as start_ts
+        seq,
+        table.table_id,
+        cast(null as bigint) as physical_table_id,
+        table.schema_name,
+        table.table_name,
+        resolved_ts as start_ts,
+        cast(null as bigint) as known_seq,
+        cast(null as bigint) as known_resolved_ts,
+        cast(null as array<bigint>) as waiting_seqs,
+        cast(null as array<struct<seq: bigint, resolved_ts: bigint>>) as waiting_resolved
     from handshakes
-    group by upstream_id, dispatcher_id, epoch
+    union all
+    select
+        upstream_id, dispatcher_id, epoch, seq, null, physical_table_id, null, null, null, null, null, null, null
+    from transactions
+    union all
+    select upstream_id, dispatcher_id, epoch, seq, null, null, null, null, null, null, null, null, null
+    from ddl_events
+    union all
+    select upstream_id, dispatcher_id, epoch, seq, null, null, null, null, null, null, null, null, null
+    from sync_points
+    union all
+    select
+        upstream_id, dispatcher_id, epoch, null, null, null, null, null, null, null, null, null,
+        array(struct(seq, resolved_ts))
+    from resolved_events
+    union all
+    select
+        upstream_id, dispatcher_id, epoch, null, table_id, physical_table_id, schema_name, table_name, start_ts,
+        last_seq, resolved_ts, waiting_seqs, waiting_resolved
+    from previous
 ),
 
-written_tables as (
+-- an event may be delivered more than once: a set keeps one of each
+gathered as (
     select
         upstream_id,
         dispatcher_id,
         epoch,
-        max(physical_table_id) as physical_table_id
-    from transactions
+        max(table_id) as table_id,
+        max(physical_table_id) as physical_table_id,
+        max(schema_name) as schema_name,
+        max(table_name) as table_name,
+        min(start_ts) as start_ts,
+        coalesce(max(known_seq), 0) as known_seq,
+        max(known_resolved_ts) as known_resolved_ts,
+        array_sort(array_union(collect_set(seq), flatten(collect_list(waiting_seqs)))) as seqs,
+        array_distinct(flatten(collect_list(waiting_resolved))) as resolved
+    from facts
     group by upstream_id, dispatcher_id, epoch
 ),
 
-all_resolved as (
-    select upstream_id, dispatcher_id, epoch, seq, resolved_ts from resolved_events
-    union all
-    select upstream_id, dispatcher_id, epoch, waiting.seq, waiting.resolved_ts
-    from previous lateral view explode(waiting_resolved) exploded as waiting
-),
-
-known_epochs as (
-    select upstream_id, dispatcher_id, epoch from previous
-    union
-    select upstream_id, dispatcher_id, epoch from advances
-    union
-    select upstream_id, dispatcher_id, epoch from all_resolved
-),
-
-reached as (
+new_events as (
     select
-        known_epochs.upstream_id,
-        known_epochs.dispatcher_id,
-        known_epochs.epoch,
-        coalesce(previous.table_id, openings.table_id) as table_id,
-        coalesce(previous.physical_table_id, written_tables.physical_table_id) as physical_table_id,
-        coalesce(previous.schema_name, openings.schema_name) as schema_name,
-        coalesce(previous.table_name, openings.table_name) as table_name,
-        coalesce(previous.start_ts, openings.start_ts) as start_ts,
-        coalesce(advances.last_seq, previous.last_seq, 0) as last_seq,
-        coalesce(advances.waiting_seqs, cast(array() as array<bigint>)) as waiting_seqs,
-        previous.resolved_ts
-    from known_epochs
-    left join previous using (upstream_id, dispatcher_id, epoch)
-    left join advances using (upstream_id, dispatcher_id, epoch)
-    left join openings using (upstream_id, dispatcher_id, epoch)
-    left join written_tables using (upstream_id, dispatcher_id, epoch)
+        *,
+        filter(seqs, seq -> seq > known_seq) as new_seqs
+    from gathered
+),
+
+-- a handshake opens an epoch with seq 1, and every event takes the next number: up to the first gap all are there
+advanced as (
+    select
+        *,
+        known_seq + size(filter(transform(new_seqs, (seq, place) -> seq = known_seq + place + 1), in_order -> in_order)) as last_seq
+    from new_events
 ),
 
 -- a resolved event counts once all events up to its seq are there
-confirmed as (
-    select
-        all_resolved.upstream_id,
-        all_resolved.dispatcher_id,
-        all_resolved.epoch,
-        max(case when all_resolved.seq <= reached.last_seq then all_resolved.resolved_ts end) as resolved_ts,
-        collect_set(
-            case when all_resolved.seq > reached.last_seq then struct(all_resolved.seq, all_resolved.resolved_ts) end
-        ) as waiting_resolved
-    from all_resolved
-    inner join reached using (upstream_id, dispatcher_id, epoch)
-    group by all_resolved.upstream_id, all_resolved.dispatcher_id, all_resolved.epoch
-),
-
 final as (
     select
-        reached.upstream_id,
-        reached.dispatcher_id,
-        reached.epoch,
-        reached.table_id,
-        reached.physical_table_id,
-        reached.schema_name,
-        reached.table_name,
-        reached.start_ts,
-        reached.last_seq,
-        greatest(reached.resolved_ts, confirmed.resolved_ts) as resolved_ts,
-        reached.waiting_seqs,
-        coalesce(
-            confirmed.waiting_resolved, cast(array() as array<struct<seq: bigint, resolved_ts: bigint>>)
-        ) as waiting_resolved,
+        upstream_id,
+        dispatcher_id,
+        epoch,
+        table_id,
+        physical_table_id,
+        schema_name,
+        table_name,
+        start_ts,
+        last_seq,
+        greatest(
+            known_resolved_ts,
+            array_max(transform(filter(resolved, event -> event.seq <= last_seq), event -> event.resolved_ts))
+        ) as resolved_ts,
+        filter(new_seqs, seq -> seq > last_seq) as waiting_seqs,
+        filter(resolved, event -> event.seq > last_seq) as waiting_resolved,
         cast({{ current_batch }} as bigint) as batch_id
-    from reached
-    left join confirmed using (upstream_id, dispatcher_id, epoch)
+    from advanced
     where {{ current_batch }} > {{ last_batch }}
 )
 

@@ -42,7 +42,8 @@ def run(args) -> int:
 
     from tidemark.cli.summary import print_summary
 
-    outcome = dbtRunner().invoke(["build", *arguments])
+    # Unit tests test the project's SQL, not this run's data; `make test` runs them.
+    outcome = dbtRunner().invoke(["build", "--exclude-resource-type", "unit_test", *arguments])
     if outcome.exception is not None:
         raise TidemarkError(str(outcome.exception))
     print_summary()

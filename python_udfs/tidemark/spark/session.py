@@ -94,6 +94,8 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.sql.shuffle.partitions": str(cores),
         "spark.default.parallelism": str(cores),
         "spark.sql.sources.default": "parquet",
+        # Re-planning after every stage costs more than it saves on one machine.
+        "spark.sql.adaptive.enabled": "false",
         # A partition is replaced as a whole by the run that writes it, the others are left alone.
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BATCH_BYTES),
