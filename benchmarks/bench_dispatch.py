@@ -1,18 +1,21 @@
 """What assigning partitions costs, next to decoding the same rows.
 
-    python benchmarks/bench_dispatch.py LOG [--joined 32] [--rounds 30]
+    python benchmarks/bench_dispatch.py [LOG] [--joined 32] [--rounds 30]
 
-LOG holds row changes of an orders table (order_id, customer_id, status, currency, placed_at, …). For each partition expression the line shows
-nanoseconds per row change and the share of the decode. Decode and assignment are measured in turns, so that a busy machine slows down both.
+LOG holds row changes of an orders table (order_id, customer_id, status, currency, placed_at, …); without it one is generated. For each partition
+expression the line shows nanoseconds per row change and the share of the decode. Decode and assignment are measured in turns, so that a busy machine slows down both.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from orders_stream import orders_stream
 from tidemark.config import load
 from tidemark.dispatch.router import Router
 from tidemark.wire.events.batch_dml import BatchDMLEvent
@@ -34,7 +37,7 @@ RULES = {
 }
 
 
-def payloads(path: str, joined: int) -> Iterator[tuple[list[bytes], TableInfo]]:
+def payloads(path: Path, joined: int) -> Iterator[tuple[list[bytes], TableInfo]]:
     """Groups of BatchDML payloads of one dispatcher, with their schema."""
     tracker = SchemaTracker()
     group: list[bytes] = []
@@ -66,11 +69,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("log", metavar="LOG")
+    parser.add_argument("log", nargs="?", type=Path, help="a log of one table; generated when left out")
     parser.add_argument("--joined", type=int, default=32, help="batches decoded at once (default 32)")
     parser.add_argument("--rounds", type=int, default=30)
     args = parser.parse_args()
-    group, table = next(payloads(args.log, args.joined))
+    with tempfile.TemporaryDirectory() as folder:
+        log = args.log
+        if log is None:
+            log = Path(folder) / "orders.bin"
+            log.write_bytes(b"".join(orders_stream(args.joined)))
+        group, table = next(payloads(log, args.joined))
     batch = decode_batch(group, table)
     rows = len(batch.changes)
     routers = {
