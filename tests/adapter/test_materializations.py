@@ -205,27 +205,37 @@ def test_docs_and_show_work(mini):
     mini.ok("show", "--inline", "select * from {{ ref('t') }}")
 
 
-CRASH = """
+STEP = """
 import os, sys
+from dbt.adapters.tidemark.connections import TidemarkConnectionManager, TidemarkCursor
 from dbt.cli.main import dbtRunner
-from dbt.adapters.tidemark.impl import TidemarkAdapter
-run_id = TidemarkAdapter.run_id
-from dbt.adapters.tidemark.connections import TidemarkCursor
+
 execute = TidemarkCursor.execute
 
 def die_before(self, sql, *parameters):
-    if os.environ["DIE_BEFORE"] in sql.lower():
+    if os.environ.get("DIE_BEFORE", "nowhere") in sql.lower():
+        sys.stdout.flush()
         os.kill(os.getpid(), 9)
     return execute(self, sql, *parameters)
 
+def show():
+    spark = TidemarkConnectionManager.spark_session()
+    for name in ("built", "grown"):
+        print(name, [tuple(row) for row in spark.sql(f"select a from crash.{name}").collect()], flush=True)
+
+if "SHOW" in os.environ:
+    assert dbtRunner().invoke(["run", "--select", "nothing"]).success
+    show()
 TidemarkCursor.execute = die_before
-dbtRunner().invoke(["run", "--project-dir", sys.argv[1], "--vars", "{v: 2}"])
+select = os.environ.get("SELECT", "built grown").split()
+assert dbtRunner().invoke(["run", "--select", *select, "--vars", "{v: %s}" % os.environ["VALUE"], "--log-level", "none"]).success
+TidemarkCursor.execute = execute
+show()
 """
 
 
-@pytest.mark.parametrize("statement", ["create or replace view", "insert overwrite"])
-def test_a_killed_run_leaves_the_tables_as_they_were(tmp_path, statement):
-    """A process of its own is killed in the middle; the next one sees the old rows, and then finishes the job."""
+def test_a_killed_run_leaves_the_tables_as_they_were(tmp_path):
+    """Processes of their own are killed in the middle of a build and of an insert; the next one finds the old rows and finishes the job."""
     project = tmp_path / "project"
     (project / "models").mkdir(parents=True)
     (project / "profiles").mkdir()
@@ -233,11 +243,10 @@ def test_a_killed_run_leaves_the_tables_as_they_were(tmp_path, statement):
         "name: mini\nversion: '1.0'\nprofile: mini\nmodel-paths: [models]\n"
     )
     (project / "profiles" / "profiles.yml").write_text(PROFILE)
-    kind = "table" if statement.startswith("create") else "incremental"
-    partition = ", partition_by='p'" if kind == "incremental" else ""
-    (project / "models" / "t.sql").write_text(
-        f"{{{{ config(materialized='{kind}'{partition}) }}}} select {{{{ var('v') }}}} as a, 1 as p"
-    )
+    for name, config in (("built", "'table'"), ("grown", "'incremental', partition_by='p'")):
+        (project / "models" / f"{name}.sql").write_text(
+            "{{ config(materialized=" + config + ") }} select {{ var('v', 0) }} as a, 1 as p"
+        )
     environment = {
         **os.environ,
         "TIDEMARK_STATE_DIR": str(tmp_path / "state"),
@@ -245,15 +254,21 @@ def test_a_killed_run_leaves_the_tables_as_they_were(tmp_path, statement):
         "DBT_PROFILES_DIR": str(project / "profiles"),
     }
 
-    def run(*command, **extra):
-        return subprocess.run(
-            command, cwd=project, env={**environment, **extra}, capture_output=True, text=True, timeout=300
+    def step(**extra):
+        answer = subprocess.run(
+            [sys.executable, "-c", STEP],
+            cwd=project,
+            env={**environment, **extra},
+            capture_output=True,
+            text=True,
+            timeout=300,
         )
+        return answer.returncode, [
+            line for line in answer.stdout.splitlines() if line.startswith(("built", "grown"))
+        ]
 
-    dbt = os.path.join(os.path.dirname(sys.executable), "dbt")
-    show = (dbt, "show", "--inline", "select * from {{ ref('t') }}", "--output", "json")
-    assert run(dbt, "run", "--vars", "{v: 1}").returncode == 0
-    assert run(sys.executable, "-c", CRASH, str(project), DIE_BEFORE=statement).returncode == -9
-    assert '"a": 1' in run(*show).stdout
-    assert run(dbt, "run", "--vars", "{v: 2}").returncode == 0
-    assert '"a": 2' in run(*show).stdout
+    old, new = ["built [(1,)]", "grown [(1,)]"], ["built [(2,)]", "grown [(2,)]"]
+    assert step(VALUE="1") == (0, old)
+    assert step(VALUE="2", SELECT="built", DIE_BEFORE="create or replace view") == (-9, [])
+    assert step(VALUE="2", SELECT="grown", DIE_BEFORE="insert overwrite", SHOW="1") == (-9, old)
+    assert step(VALUE="2", SHOW="1") == (0, old + new)
