@@ -45,10 +45,10 @@ facts as (
         dispatcher_id,
         epoch,
         seq,
-        table.table_id,
+        `table`.table_id,
         cast(null as bigint) as physical_table_id,
-        table.schema_name,
-        table.table_name,
+        `table`.schema_name,
+        `table`.table_name,
         resolved_ts as start_ts,
         cast(null as bigint) as known_seq,
         cast(null as bigint) as known_resolved_ts,
@@ -107,7 +107,9 @@ new_events as (
 advanced as (
     select
         *,
-        known_seq + size(filter(transform(new_seqs, (seq, place) -> seq = known_seq + place + 1), in_order -> in_order)) as last_seq
+        known_seq + size(
+            filter(transform(new_seqs, (seq, place) -> seq = known_seq + place + 1), in_order -> in_order)
+        ) as last_seq
     from new_events
 ),
 
