@@ -100,7 +100,6 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BATCH_BYTES),
         "spark.sql.execution.pyspark.udf.simplifiedTraceback.enabled": "true",
-        "spark.sql.python.filterPushdown.enabled": "true",
         "spark.python.worker.reuse": "true",
     }
 
