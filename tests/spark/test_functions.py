@@ -29,7 +29,7 @@ def frames_for(name):
     return [*frames, b"", RESOLVED[:-1], b"\x00" * 40, frames[0]]
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", VECTORS)
 def test_the_sql_function_gives_what_the_python_function_gives(spark, name):
     frames = frames_for(name)
     lengths = [len(frame) for frame in frames]
@@ -42,3 +42,24 @@ def test_the_sql_function_gives_what_the_python_function_gives(spark, name):
     ).createOrReplaceTempView("frames_of_a_function")
     found = spark.sql(f"select {name}({arguments}) as event from frames_of_a_function order by place")
     assert [row.event.asDict(recursive=True) for row in found.collect()] == expected
+
+
+def test_every_function_is_tested_here():
+    assert set(FUNCTIONS) == {*VECTORS, "tidemark_table_matches", "tidemark_topic"}
+
+
+def test_the_dispatch_functions_match_tables_and_name_topics(spark):
+    found = spark.sql(
+        """
+        select
+            tidemark_table_matches(array('shop.*', '!shop.audit*'), false, schema_name, table_name) as any_case,
+            tidemark_table_matches(array('shop.*', '!shop.audit*'), true, schema_name, table_name) as exact,
+            tidemark_topic('{schema}_{table}', 'kafka', 'canal-json', 'main', schema_name, table_name) as topic,
+            tidemark_topic('', 'kafka', 'canal-json', 'main', schema_name, table_name) as default_topic
+        from values (1, 'shop', 'orders'), (2, 'SHOP', 'orders'), (3, 'shop', 'audit_log') as tables (place, schema_name, table_name)
+        order by place
+        """
+    ).collect()
+    assert [(row.any_case, row.exact) for row in found] == [(True, True), (True, False), (False, False)]
+    assert [row.topic for row in found] == ["shop_orders", "SHOP_orders", "shop_audit_log"]
+    assert {row.default_topic for row in found} == {"main"}
