@@ -5,7 +5,7 @@
 The password is the value of the variable that password-env names, else the one in the URI (TiCDC's users have it there), else
 TIDEMARK_SINK_PASSWORD, else MYSQL_PWD. It is in no message, no repr and no log. User and port default to root and 4000, as in TiCDC.
 
-mysqlclient is used where it is installed (it is twice as fast), PyMySQL otherwise. What either of them raises becomes `ServerSaid`.
+mysqlclient is used where it is installed, PyMySQL otherwise. What either of them raises becomes `ServerSaid`.
 """
 
 from __future__ import annotations
