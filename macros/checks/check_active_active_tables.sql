@@ -1,11 +1,12 @@
-{# Post-hook of table_versions: in active-active mode every table must be one, with its hidden columns, before a row of it goes anywhere. #}
+{# Post-hook of table_filter: in active-active mode every replicated table must be one, with its hidden columns, before a row of it goes anywhere. #}
 {% macro check_active_active_tables() %}
   {%- if execute and tidemark.is_active_active_mode() -%}
     {%- set needed = tidemark.changefeed_setting('active_active_columns') -%}
     {%- set bad = run_query(
       'select distinct schema_name, table_name, is_active_active, array_join(array_except(array(' ~ tidemark.text_literals(needed)
-      ~ "), transform(columns, column -> column.name)), ', ') as missing from " ~ this
-      ~ ' where valid_to_ts is null and not is_view order by 1, 2'
+      ~ "), transform(columns, column -> column.name)), ', ') as missing from " ~ ref('table_versions')
+      ~ ' inner join ' ~ this ~ ' using (schema_name, table_name)'
+      ~ ' where is_replicated and valid_to_ts is null and not is_view order by 1, 2'
     ) -%}
     {%- set problems = [] -%}
     {%- for row in bad -%}

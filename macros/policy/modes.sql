@@ -16,6 +16,12 @@
 {% endmacro %}
 
 
+{# The start ts of transactions that the changefeed leaves out. #}
+{% macro ignored_start_ts() %}
+  {{ return(tidemark.changefeed_setting('ignored_start_ts')) }}
+{% endmacro %}
+
+
 {# Only the embedded adapter reads changefeed files; elsewhere the defaults hold. #}
 {% macro changefeed_setting(name) %}
   {%- set defaults = {
@@ -24,6 +30,9 @@
     'soft_delete_from_zero': true,
     'active_active_columns': ['_tidb_origin_ts', '_tidb_softdelete_time', '_tidb_commit_ts'],
     'case_sensitive': false,
+    'filter_rules': ['*.*'],
+    'event_filters': [],
+    'ignored_start_ts': [],
     'sink_kind': 'none',
     'protocol': '',
     'default_topic': '',

@@ -1,24 +1,43 @@
 -- one row per row change, with what becomes of it: the op after policy (null: not sent) and the reason
--- depends_on: {{ ref('table_versions') }} (in active-active mode its tables are checked first)
+{% set ignored_start_ts = tidemark.ignored_start_ts() %}
+
 with row_changes as (
     select * from {{ ref('int_row_changes') }} where error_reason is null
 ),
 
+table_filter as (
+    select * from {{ ref('table_filter') }}
+),
+
 described as (
     select
-        *,
-        coalesce(key, concat('["', upstream_id, '","', hex(row_key), '"]')) as row_identity,
-        is_active_active or is_soft_delete as is_flagged,
-        op = 'update'
-        and {{ tidemark.is_not_deleted('old_softdelete_time') }}
-        and not {{ tidemark.is_not_deleted('new_softdelete_time') }} as becomes_deleted
+        row_changes.*,
+        table_filter.is_replicated,
+        array_contains(table_filter.ignored_ops, row_changes.op)
+        or row_changes.op = 'update' and exists(
+            table_filter.ignored_columns,
+            ignored -> {{ tidemark.values_without('row_changes.pre', 'ignored') }}
+            = {{ tidemark.values_without('row_changes.post', 'ignored') }}
+        ) as is_ignored,
+        coalesce(row_changes.key, concat('["', row_changes.upstream_id, '","', hex(row_changes.row_key), '"]')) as row_identity,
+        row_changes.is_active_active or row_changes.is_soft_delete as is_flagged,
+        row_changes.op = 'update'
+        and {{ tidemark.is_not_deleted('row_changes.old_softdelete_time') }}
+        and not {{ tidemark.is_not_deleted('row_changes.new_softdelete_time') }} as becomes_deleted
     from row_changes
+    left join table_filter
+        on row_changes.schema_name = table_filter.schema_name and row_changes.table_name = table_filter.table_name
 ),
 
 judged as (
     select
         *,
         case
+            when not is_replicated then 'filtered_table'
+            {% if ignored_start_ts %}
+                when start_ts in ({{ ignored_start_ts | join(', ') }}) then 'ignored_transaction'
+            {% endif %}
+            when is_ignored then 'ignored_event'
             {% if tidemark.is_bdr_mode() %}
                 when origin_ts is not null then 'replicated_row'
             {% endif %}

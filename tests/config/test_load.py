@@ -155,9 +155,24 @@ def test_tuning_keys_are_still_checked_for_their_type():
     assert str(error) == "mounter.worker-num = 'many': is not a whole number; allowed: a whole number"
 
 
+def event_filter(**keys):
+    return {"filter": {"event-filters": [{"matcher": ["*.*"], **keys}]}}
+
+
 def test_keys_that_nothing_acts_on_are_noted():
-    assert [f.key for f in check({"filter": {"ignore-txn-start-ts": [1]}})] == ["filter.ignore-txn-start-ts"]
-    assert check({"filter": {"ignore-txn-start-ts": []}}) == []
+    found = check(event_filter(**{"ignore-delete-value-expr": "id > 5"}))
+    assert [(f.severity, f.key) for f in found] == [
+        ("note", "filter.event-filters[0].ignore-delete-value-expr")
+    ]
+    found = check(event_filter(**{"ignore-event": ["drop table"]}))
+    assert [(f.severity, f.key) for f in found] == [("note", "filter.event-filters[0].ignore-event")]
+    assert check(event_filter(**{"ignore-event": ["delete", "all ddl"]})) == []
+    assert check({"filter": {"ignore-txn-start-ts": [1]}}) == []
+
+
+def test_a_pattern_of_statements_that_is_no_regular_expression_is_an_error():
+    found = check(event_filter(**{"ignore-sql": ["^drop", "("]}))
+    assert [(f.severity, f.key) for f in found] == [("error", "filter.event-filters[0].ignore-sql")]
 
 
 def test_a_dictionary_may_stand_in_for_the_file():

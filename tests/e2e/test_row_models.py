@@ -182,3 +182,13 @@ def test_active_active_mode_stops_at_a_table_that_is_not_active_active(dbt, upst
     message = dbt.fails("run", "--select", "+row_policy")
     assert "aa.plain is not an active-active table" in message
     assert "row_policy" not in {row["tableName"] for row in dbt.rows("show tables in {schema}")}
+
+    # The way out that the message names: the changefeed leaves these tables out.
+    changefeed = tmp_path / "filtered.toml"
+    changefeed.write_text(
+        'bdr-mode = true\nenable-active-active = true\n[filter]\nrules = ["AA.*", "!aa.plain", "!aa.soft", "!aa.nosd"]\n'
+    )
+    dbt.ok("run", "--select", "+row_policy", changefeed=str(changefeed))
+    judged = dbt.rows("select distinct table_name, reason = 'filtered_table' as out from {schema}.row_policy")
+    assert {row["table_name"] for row in judged if row["out"]} == {"plain", "soft", "nosd"}
+    assert {row["table_name"] for row in judged if not row["out"]} == {"acct", "comp"}

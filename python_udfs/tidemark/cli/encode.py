@@ -24,10 +24,10 @@ from tidemark.cli.progress import Progress
 from tidemark.cli.watermark import Watermark
 from tidemark.config.load import load
 from tidemark.config.settings import Settings
+from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.dispatch.router import Router
-from tidemark.dispatch.table_filter import TableFilter
 from tidemark.encode.avro import AvroEncoder
-from tidemark.encode.ddl import DdlStatement, statements
+from tidemark.encode.ddl import statements
 from tidemark.encode.errors import EncodeError
 from tidemark.encode.protocol import Encoder, Message, encoder_for
 from tidemark.logs import find_logs, open_log
@@ -184,8 +184,7 @@ class _Shown:
         self._encoder = encoder
         self._registry = registry
         self._router = Router.for_topics(settings)
-        changefeed = settings.changefeed
-        self._filter = TableFilter(changefeed.filter_rules, case_sensitive=changefeed.case_sensitive)
+        self._filter = ChangefeedFilter(settings.changefeed)
         self._seen_ddl: set[tuple[int, int, str]] = set()
 
     def messages(self, found: RowBatch | DDLEvent | int) -> Iterator[dict[str, Any]]:
@@ -195,7 +194,7 @@ class _Shown:
 
     def _rows(self, batch: RowBatch) -> Iterator[dict[str, Any]]:
         table = batch.table
-        if not len(batch.changes) or not self._filter.matches(table.schema, table.table):
+        if not len(batch.changes) or not self._filter.takes_table(table.schema, table.table):
             return
         topic = self._router.route(table.schema, table.table).topic if self._router else None
         encoded = self._encoder.encode_rows(batch)
@@ -219,7 +218,7 @@ class _Shown:
             return
         self._seen_ddl.add(identity)
         for ddl in statements(event):
-            message = self._encoder.encode_ddl(ddl) if self._is_sent(ddl) else None
+            message = self._encoder.encode_ddl(ddl) if self._filter.takes_ddl(ddl) else None
             if message is not None:
                 topic = (
                     self._router.ddl_topic(ddl.schema, ddl.table, ddl.old_schema, ddl.old_table)
@@ -227,12 +226,6 @@ class _Shown:
                     else None
                 )
                 yield _shown("ddl", ddl.schema, ddl.table, ddl.finished_ts, topic, message)
-
-    def _is_sent(self, ddl: DdlStatement) -> bool:
-        if not ddl.table:
-            return self._filter.matches_schema(ddl.schema)
-        names = [(ddl.schema, ddl.table)] + [(ddl.old_schema, ddl.old_table)] * bool(ddl.old_table)
-        return any(self._filter.matches(*name) for name in names)
 
     def _watermark(self, ts: int) -> Iterator[dict[str, Any]]:
         message = self._encoder.encode_watermark(ts)

@@ -23,6 +23,9 @@ from tidemark.config.keys import (
 )
 from tidemark.config.sink import Sink
 
+ROW_OPS, ALL_DML, ALL_DDL = ("insert", "update", "delete"), "all dml", "all ddl"
+EXPRESSIONS = "it is an expression of TiDB's SQL, and the rows are kept"
+
 
 @dataclass(frozen=True)
 class EventFilter:
@@ -31,13 +34,27 @@ class EventFilter:
         TEXTS, (), "Kinds of events to leave out: insert, update, delete, all dml, all ddl, …"
     )
     ignore_sql: tuple[str, ...] = key(TEXTS, (), "Regular expressions: DDL statements to leave out.")
-    ignore_insert_value_expr: str = key(TEXT, "", "SQL expression: inserts to leave out.")
-    ignore_update_new_value_expr: str = key(TEXT, "", "SQL expression on new values: updates to leave out.")
-    ignore_update_old_value_expr: str = key(TEXT, "", "SQL expression on old values: updates to leave out.")
-    ignore_delete_value_expr: str = key(TEXT, "", "SQL expression: deletes to leave out.")
+    ignore_insert_value_expr: str = key(
+        TEXT, "", "SQL expression: inserts to leave out.", unapplied=EXPRESSIONS
+    )
+    ignore_update_new_value_expr: str = key(
+        TEXT, "", "SQL expression on new values: updates to leave out.", unapplied=EXPRESSIONS
+    )
+    ignore_update_old_value_expr: str = key(
+        TEXT, "", "SQL expression on old values: updates to leave out.", unapplied=EXPRESSIONS
+    )
+    ignore_delete_value_expr: str = key(
+        TEXT, "", "SQL expression: deletes to leave out.", unapplied=EXPRESSIONS
+    )
     ignore_update_only_columns: tuple[str, ...] = key(
         TEXTS, (), "Updates that change these columns only are left out."
     )
+
+    @property
+    def ignored_ops(self) -> tuple[str, ...]:
+        """The row changes that are left out: insert, update, delete."""
+        kinds = {kind.strip().lower() for kind in self.ignore_event}
+        return tuple(op for op in ROW_OPS if kinds & {op, ALL_DML})
 
 
 @dataclass(frozen=True)
@@ -47,12 +64,8 @@ class Filter:
         ("*.*",),
         "Table filter rules: the tables of the changefeed. The last rule that matches decides.",
     )
-    ignore_txn_start_ts: tuple[int, ...] = key(
-        INTS, (), "Transactions to leave out, by their start ts.", unapplied="the transactions are kept"
-    )
-    event_filters: tuple[EventFilter, ...] = tables(
-        EventFilter, "Events of some tables to leave out.", unapplied="the events are kept"
-    )
+    ignore_txn_start_ts: tuple[int, ...] = key(INTS, (), "Transactions to leave out, by their start ts.")
+    event_filters: tuple[EventFilter, ...] = tables(EventFilter, "Events of some tables to leave out.")
 
 
 @dataclass(frozen=True)

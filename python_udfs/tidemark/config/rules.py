@@ -7,13 +7,17 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 
+from tidemark.config.changefeed import ALL_DDL, ALL_DML, ROW_OPS
 from tidemark.config.findings import ConfigError, Findings
 from tidemark.config.keys import format_duration
 from tidemark.config.settings import Settings
 from tidemark.config.sink import DEFAULT_FILE_INDEX_DIGIT
 from tidemark.config.topic_rule import AVRO_ALLOWED, is_static, topic_problem
+from tidemark.dispatch.go_regexp import GoRegexp
+from tidemark.dispatch.go_regexp_parser import RegexpError
 from tidemark.dispatch.table_filter import TableFilter, TableFilterError
 
+APPLIED_EVENT_KINDS = (*ROW_OPS, ALL_DML, ALL_DDL, "none", "none dml", "none ddl")
 MESSAGE_QUEUES = ("kafka", "pulsar")
 MIN_FILE_SIZE, MAX_FILE_SIZE = 1024, 512 * 1024 * 1024
 MIN_FLUSH_INTERVAL, MAX_FLUSH_INTERVAL = timedelta(milliseconds=100), timedelta(minutes=10)
@@ -261,7 +265,18 @@ def _filter_rules(settings: Settings, findings: Findings) -> None:
     changefeed = settings.changefeed
     _matcher("filter.rules", changefeed.filter.rules, findings)
     for index, event_filter in enumerate(changefeed.filter.event_filters):
-        _matcher(f"filter.event-filters[{index}].matcher", event_filter.matcher, findings)
+        at = f"filter.event-filters[{index}]"
+        _matcher(f"{at}.matcher", event_filter.matcher, findings)
+        for kind in event_filter.ignore_event:
+            if kind.strip().lower() not in APPLIED_EVENT_KINDS:
+                findings.note(
+                    f"{at}.ignore-event", f"is accepted, but Tidemark does not leave out {kind!r} by its kind"
+                )
+        for pattern in event_filter.ignore_sql:
+            try:
+                GoRegexp(pattern)
+            except RegexpError as problem:
+                findings.error(f"{at}.ignore-sql", f"is no regular expression: {problem}", pattern)
     for index, selector in enumerate(settings.sink.column_selectors):
         _matcher(f"sink.column-selectors[{index}].matcher", selector.matcher, findings)
 

@@ -78,7 +78,16 @@ class TidemarkAdapter(SparkAdapter):
         settings = self._settings()
         return {
             "case_sensitive": settings.changefeed.case_sensitive,
-            "filter_rules": list(settings.changefeed.filter.rules),
+            "filter_rules": list(settings.changefeed.filter_rules),
+            "event_filters": [
+                {
+                    "matcher": list(event_filter.matcher),
+                    "ignored_ops": list(event_filter.ignored_ops),
+                    "ignored_columns": [name.lower() for name in event_filter.ignore_update_only_columns],
+                }
+                for event_filter in settings.changefeed.filter.event_filters
+            ],
+            "ignored_start_ts": list(settings.changefeed.filter.ignore_txn_start_ts),
             "sink_kind": settings.sink_kind,
             "protocol": settings.protocol,
             "default_topic": settings.default_topic,

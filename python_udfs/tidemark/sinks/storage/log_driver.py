@@ -13,7 +13,7 @@ import numpy as np
 
 from tidemark.cli.watermark import Watermark
 from tidemark.config import Settings
-from tidemark.dispatch.table_filter import TableFilter
+from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode.ddl import statements
 from tidemark.encode.protocol import encoder_for
 from tidemark.logs import find_logs, open_log
@@ -105,8 +105,7 @@ class _Read:
     """What logs hold."""
 
     def __init__(self, settings: Settings):
-        changefeed = settings.changefeed
-        self._filter = TableFilter(changefeed.filter_rules, case_sensitive=changefeed.case_sensitive)
+        self._filter = ChangefeedFilter(settings.changefeed)
         self._tracker, self._watermark = SchemaTracker(), Watermark()
         self._dispatchers: dict[bytes, _Dispatcher] = {}
         self._ddl: dict[tuple[int, int, str], DDLEvent] = {}
@@ -140,19 +139,12 @@ class _Read:
             raise StorageError(
                 f"rows of dispatcher {event.dispatcher_id.hex()}, before whose rows no Handshake came"
             )
-        if self._filter.matches(schema.table.schema, schema.table.table):
+        if self._filter.takes_table(schema.table.schema, schema.table.table):
             batch = decode_batch(event, schema.table)
             self._dispatchers[event.dispatcher_id].batches.append((batch, schema.table_info_version))
 
     def _is_sent(self, event: DDLEvent) -> bool:
-        for ddl in statements(event):
-            if not ddl.table:
-                return self._filter.matches_schema(ddl.schema)
-            if self._filter.matches(ddl.schema, ddl.table):
-                return True
-            if ddl.old_table and self._filter.matches(ddl.old_schema, ddl.old_table):
-                return True
-        return False
+        return any(map(self._filter.takes_ddl, statements(event)))
 
     @property
     def ddl_events(self) -> list[DDLEvent]:

@@ -1,0 +1,44 @@
+-- one row per table that the logs mention: whether the changefeed replicates it, and which row changes of it are left out
+{{ config(materialized='table') }}
+
+with tables as (
+    select distinct schema_name, table_name from {{ ref('table_versions') }}
+),
+
+event_filters as (
+    {{ tidemark.configured_event_filters() }}
+),
+
+judged as (
+    select
+        tables.*,
+        event_filters.ignored_ops,
+        event_filters.ignored_columns,
+        tidemark_table_matches(
+            cast(array({{ tidemark.text_literals(tidemark.changefeed_setting('filter_rules')) }}) as array<string>),
+            {{ tidemark.changefeed_setting('case_sensitive') }},
+            tables.schema_name,
+            tables.table_name
+        ) as is_replicated,
+        tidemark_table_matches(
+            event_filters.matcher,
+            {{ tidemark.changefeed_setting('case_sensitive') }},
+            tables.schema_name,
+            tables.table_name
+        ) as is_meant
+    from tables
+    cross join event_filters
+),
+
+final as (
+    select
+        schema_name,
+        table_name,
+        any_value(is_replicated) as is_replicated,
+        array_distinct(flatten(collect_list(ignored_ops) filter (where is_meant))) as ignored_ops,
+        collect_list(ignored_columns) filter (where is_meant and size(ignored_columns) > 0) as ignored_columns
+    from judged
+    group by schema_name, table_name
+)
+
+select * from final

@@ -1,0 +1,44 @@
+"""What a changefeed leaves out."""
+
+from tidemark.config import load
+from tidemark.dispatch.changefeed_filter import ChangefeedFilter
+from tidemark.encode.ddl import DdlStatement
+
+
+def ddl(table, query="alter table t", schema="shop", **old_name):
+    return DdlStatement(3, schema, table, query, 1, None, **old_name)
+
+
+def changefeed_filter(**filter_keys):
+    return ChangefeedFilter(load({"filter": filter_keys}).changefeed)
+
+
+def test_a_statement_follows_the_filter_rules_of_its_table():
+    taken = changefeed_filter(rules=["shop.*", "!shop.audit"]).takes_ddl
+    assert taken(ddl("orders"))
+    assert not taken(ddl("audit"))
+    assert not taken(ddl("orders", schema="other"))
+    assert taken(ddl("")) and not taken(ddl("", schema="other"))
+
+
+def test_a_rename_is_taken_when_one_of_its_names_is():
+    taken = changefeed_filter(rules=["shop.orders"]).takes_ddl
+    assert taken(ddl("orders_old", old_schema="shop", old_table="orders"))
+    assert taken(ddl("orders", old_schema="shop", old_table="orders_new"))
+    assert not taken(ddl("a", old_schema="shop", old_table="b"))
+
+
+def test_event_filters_leave_out_statements_by_their_text():
+    filters = [{"matcher": ["shop.orders"], "ignore-sql": ["^drop", "add column"]}]
+    taken = changefeed_filter(**{"event-filters": filters}).takes_ddl
+    assert not taken(ddl("orders", "DROP TABLE orders"))
+    assert not taken(ddl("orders", "alter table orders ADD COLUMN n int"))
+    assert taken(ddl("orders", "alter table orders drop column n"))
+    assert taken(ddl("stock", "drop table stock"))
+
+
+def test_all_ddl_leaves_out_every_statement_of_the_tables():
+    filters = [{"matcher": ["shop.*"], "ignore-event": ["All DDL"]}]
+    taken = changefeed_filter(**{"event-filters": filters}).takes_ddl
+    assert not taken(ddl("orders"))
+    assert taken(ddl("orders", schema="other"))
