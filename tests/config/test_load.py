@@ -142,7 +142,7 @@ def test_tuning_keys_are_accepted_and_noted(everything):
         "mounter",
         "scheduler",
         "sink.encoder-concurrency",
-        "sink.kafka-config.sasl-mechanism",
+        "sink.kafka-config.sasl-oauth-client-secret",
     } <= noted
     assert "mounter.worker-num" not in noted
     assert "sink.pulsar-config.oauth2.oauth2-issuer-url" not in noted

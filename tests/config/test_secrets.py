@@ -102,7 +102,7 @@ def test_no_finding_error_or_repr_shows_a_secret_of_the_file():
 
 
 def test_a_secret_of_the_wrong_type_is_not_shown():
-    (_, error) = check({"sink": {"kafka-config": {"sasl-password": [SECRET]}}})
+    (error,) = check({"sink": {"kafka-config": {"sasl-password": [SECRET]}}})
     assert str(error) == "sink.kafka-config.sasl-password = xxxxx: is not a text; allowed: a text"
 
 

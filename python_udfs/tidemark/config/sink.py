@@ -42,8 +42,14 @@ PROTOCOL = one_of(
 )
 DECIMAL_MODE = one_of("precise", "string", empty="precise")
 BIGINT_UNSIGNED_MODE = one_of("long", "string", empty="long")
+AVRO_FILE_FORMAT = one_of("container", "messages")
 ENCODING_FORMAT = one_of("json", "avro", empty="json")
 ATOMICITY = one_of("none", "table", empty="none")
+COMPRESSION = one_of("none", "gzip", "snappy", "lz4", "zstd", fold=True, empty="none")
+_SASL_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")
+SASL_MECHANISM = one_of(
+    *_SASL_MECHANISMS, fold=True, aliases={name.lower(): name for name in _SASL_MECHANISMS}, empty=""
+)
 
 DEFAULT_FILE_INDEX_DIGIT = 20
 
@@ -192,18 +198,24 @@ class Kafka:
     output_raw_change_event: bool = key(
         BOOL, False, "Send an update of a key as it is instead of as delete and insert."
     )
-    replication_factor: int | None = tuning(integer(1), "Replicas of a topic that TiCDC creates.")
+    replication_factor: int | None = key(
+        integer(1), None, "Replicas of a topic that is created; the URI option wins."
+    )
     kafka_version: str | None = tuning(TEXT, "Version of the brokers.")
-    compression: str | None = tuning(TEXT, "Compression of producer batches.")
-    kafka_client_id: str | None = tuning(TEXT, "Client id shown to the brokers.")
-    auto_create_topic: bool | None = tuning(BOOL, "Whether TiCDC creates topics.")
-    dial_timeout: timedelta | None = tuning(DURATION, "Timeout to connect.")
+    compression: str | None = key(COMPRESSION, None, "Compression of producer batches; the URI option wins.")
+    kafka_client_id: str | None = key(TEXT, None, "Name shown to the brokers; the URI option wins.")
+    auto_create_topic: bool | None = key(BOOL, None, "Create topics that do not exist; the URI option wins.")
+    dial_timeout: timedelta | None = key(
+        DURATION, None, "How long an answer of the brokers is waited for; the URI option wins."
+    )
     write_timeout: timedelta | None = tuning(DURATION, "Timeout to write.")
     read_timeout: timedelta | None = tuning(DURATION, "Timeout to read.")
-    required_acks: int | None = tuning(integer(-1, 1), "Acknowledgements a producer waits for.")
-    sasl_user: str | None = tuning(TEXT, "SASL user.")
-    sasl_password: str | None = tuning(TEXT, "SASL password.", secret=True)
-    sasl_mechanism: str | None = tuning(TEXT, "SASL mechanism.")
+    required_acks: int | None = tuning(
+        integer(-1, 1), "Acknowledgements a producer waits for; Tidemark waits for all."
+    )
+    sasl_user: str | None = key(TEXT, None, "SASL user; the URI option wins.")
+    sasl_password: str | None = key(TEXT, None, "SASL password; the URI option wins.", secret=True)
+    sasl_mechanism: str | None = key(SASL_MECHANISM, None, "SASL mechanism; the URI option wins.")
     sasl_gssapi_auth_type: str | None = tuning(TEXT, "GSSAPI: user or keytab.")
     sasl_gssapi_keytab_path: str | None = tuning(TEXT, "GSSAPI: keytab file.")
     sasl_gssapi_kerberos_config_path: str | None = tuning(TEXT, "GSSAPI: Kerberos configuration.")
@@ -218,11 +230,13 @@ class Kafka:
     sasl_oauth_scopes: tuple[str, ...] | None = tuning(TEXTS, "OAuth: scopes.")
     sasl_oauth_grant_type: str | None = tuning(TEXT, "OAuth: grant type.")
     sasl_oauth_audience: str | None = tuning(TEXT, "OAuth: audience.")
-    enable_tls: bool | None = tuning(BOOL, "Whether to use TLS.")
-    ca: str | None = tuning(TEXT, "TLS: file of the certificate authority.")
-    cert: str | None = tuning(TEXT, "TLS: certificate file.")
-    tls_key: str | None = tuning(TEXT, "TLS: key file.", name="key", secret=True)
-    insecure_skip_verify: bool | None = tuning(BOOL, "TLS: do not verify the broker.")
+    enable_tls: bool | None = key(BOOL, None, "Use TLS; the URI option wins.")
+    ca: str | None = key(TEXT, None, "TLS: file of the certificate authority; the URI option wins.")
+    cert: str | None = key(TEXT, None, "TLS: certificate file; the URI option wins.")
+    tls_key: str | None = key(TEXT, None, "TLS: key file; the URI option wins.", name="key", secret=True)
+    insecure_skip_verify: bool | None = key(
+        BOOL, None, "TLS: do not verify the certificate of the brokers; the URI option wins."
+    )
 
 
 @dataclass(frozen=True)

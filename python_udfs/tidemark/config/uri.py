@@ -17,7 +17,16 @@ from urllib.parse import unquote, unquote_plus
 from tidemark.config.findings import HIDDEN, Findings
 from tidemark.config.keys import BOOL, DURATION, INT, TEXT, integer, key, keys_of, read_value, tuning
 from tidemark.config.secrets import is_secret_name, redact_uri
-from tidemark.config.sink import ATOMICITY, BIGINT_UNSIGNED_MODE, DECIMAL_MODE, ENCODING_FORMAT, PROTOCOL
+from tidemark.config.sink import (
+    ATOMICITY,
+    AVRO_FILE_FORMAT,
+    BIGINT_UNSIGNED_MODE,
+    COMPRESSION,
+    DECIMAL_MODE,
+    ENCODING_FORMAT,
+    PROTOCOL,
+    SASL_MECHANISM,
+)
 from tidemark.config.suggest import nearest, nearest_name
 
 KIND_OF_SCHEME = {
@@ -134,6 +143,47 @@ class UriOptions:
         "Partitions that rows are spread over; without it, those of the topic.",
         file_key="kafka-config.partition-num",
     )
+    auto_create_topic: bool = key(
+        BOOL, True, "Kafka: create topics that do not exist.", file_key="kafka-config.auto-create-topic"
+    )
+    replication_factor: int = key(
+        integer(1),
+        1,
+        "Kafka: replicas of a topic that is created.",
+        file_key="kafka-config.replication-factor",
+    )
+    compression: str = key(
+        COMPRESSION, "none", "Kafka: compression of producer batches.", file_key="kafka-config.compression"
+    )
+    kafka_client_id: str = key(
+        TEXT, "", "Kafka: name shown to the brokers.", file_key="kafka-config.kafka-client-id"
+    )
+    dial_timeout: timedelta = key(
+        DURATION,
+        timedelta(seconds=10),
+        "Kafka: how long an answer of the brokers is waited for.",
+        file_key="kafka-config.dial-timeout",
+    )
+    sasl_user: str = key(TEXT, "", "Kafka: SASL user.", file_key="kafka-config.sasl-user")
+    sasl_password: str = key(
+        TEXT, "", "Kafka: SASL password.", secret=True, file_key="kafka-config.sasl-password"
+    )
+    sasl_mechanism: str = key(
+        SASL_MECHANISM,
+        "",
+        "Kafka: SASL mechanism; PLAIN when only a user is given. GSSAPI and OAUTHBEARER are known, but no client for them is built in.",
+        file_key="kafka-config.sasl-mechanism",
+    )
+    enable_tls: bool = key(BOOL, False, "Kafka: use TLS.", file_key="kafka-config.enable-tls")
+    ca: str = key(TEXT, "", "Kafka: file of the certificate authority.", file_key="kafka-config.ca")
+    cert: str = key(TEXT, "", "Kafka: certificate file.", file_key="kafka-config.cert")
+    tls_key: str = key(TEXT, "", "Kafka: key file.", name="key", secret=True, file_key="kafka-config.key")
+    insecure_skip_verify: bool = key(
+        BOOL,
+        False,
+        "Kafka: do not verify the certificate of the brokers.",
+        file_key="kafka-config.insecure-skip-verify",
+    )
     # Storage
     file_size: int = key(
         INT,
@@ -146,6 +196,11 @@ class UriOptions:
         timedelta(seconds=5),
         "A data file is closed after this long, 100ms to 10m.",
         file_key="cloud-storage-config.flush-interval",
+    )
+    avro_file_format: str = key(
+        AVRO_FILE_FORMAT,
+        "container",
+        "Avro files: container for Avro's own files, messages for the messages that Kafka would get.",
     )
     use_table_id_as_path: bool = key(
         BOOL,
@@ -209,17 +264,11 @@ class UriOptions:
     use_accelerate_endpoint: bool = key(BOOL, False, "S3: accelerated endpoint.")
     # What only tunes a running TiCDC
     spool_disk_quota: int | None = tuning(integer(1), "Storage: bytes of local disk for spooling.")
-    replication_factor: int | None = tuning(integer(1), "Kafka: replicas of a topic that TiCDC creates.")
     kafka_version: str | None = tuning(TEXT, "Kafka: version of the brokers.")
-    kafka_client_id: str | None = tuning(TEXT, "Kafka: client id.")
     max_retry: int | None = tuning(INT, "Kafka: attempts of a producer.")
-    compression: str | None = tuning(TEXT, "Kafka: compression of producer batches.")
-    auto_create_topic: bool | None = tuning(BOOL, "Kafka: whether TiCDC creates topics.")
-    dial_timeout: timedelta | None = tuning(DURATION, "Kafka: timeout to connect.")
-    required_acks: int | None = tuning(integer(-1, 1), "Kafka: acknowledgements a producer waits for.")
-    sasl_user: str | None = tuning(TEXT, "Kafka: SASL user.")
-    sasl_password: str | None = tuning(TEXT, "Kafka: SASL password.", secret=True)
-    sasl_mechanism: str | None = tuning(TEXT, "Kafka: SASL mechanism.")
+    required_acks: int | None = tuning(
+        integer(-1, 1), "Kafka: acknowledgements a producer waits for; Tidemark waits for all."
+    )
     sasl_gssapi_auth_type: str | None = tuning(TEXT, "Kafka: GSSAPI user or keytab.")
     sasl_gssapi_keytab_path: str | None = tuning(TEXT, "Kafka: GSSAPI keytab file.")
     sasl_gssapi_kerberos_config_path: str | None = tuning(TEXT, "Kafka: GSSAPI Kerberos configuration.")
@@ -228,11 +277,6 @@ class UriOptions:
     sasl_gssapi_password: str | None = tuning(TEXT, "Kafka: GSSAPI password.", secret=True)
     sasl_gssapi_realm: str | None = tuning(TEXT, "Kafka: GSSAPI realm.")
     sasl_gssapi_disable_pafxfast: bool | None = tuning(BOOL, "Kafka: GSSAPI without PA-FX-FAST.")
-    enable_tls: bool | None = tuning(BOOL, "Kafka: whether to use TLS.")
-    ca: str | None = tuning(TEXT, "Kafka: file of the certificate authority.")
-    cert: str | None = tuning(TEXT, "Kafka: certificate file.")
-    tls_key: str | None = tuning(TEXT, "Kafka: key file.", name="key", secret=True)
-    insecure_skip_verify: bool | None = tuning(BOOL, "Kafka: do not verify the broker.")
     max_multi_update_row: int | None = tuning(INT, "Database: rows of one merged update.")
     max_multi_update_row_size: int | None = tuning(
         INT, "Database: average row size up to which updates are merged."
