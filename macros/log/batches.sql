@@ -5,11 +5,14 @@
 
 {# The last batch that the calling model has handled; 0 before its first run. #}
 {% macro last_batch() %}
-  {%- if not is_incremental() -%}
-    {{ return(0) }}
-  {%- endif -%}
+  {{ return(tidemark.last_batch_of(this) if is_incremental() else 0) }}
+{% endmacro %}
+
+
+{# The last batch that an incremental model, which is built, has handled. #}
+{% macro last_batch_of(relation) %}
   {%- set batches = [0] -%}
-  {%- for row in run_query('show partitions ' ~ tidemark.stored_table(this)) -%}
+  {%- for row in run_query('show partitions ' ~ tidemark.stored_table(relation)) -%}
     {% do batches.append(row[0].split('=')[1] | int) %}
   {%- endfor -%}
   {{ return(batches | max) }}

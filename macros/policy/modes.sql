@@ -34,6 +34,7 @@
     'event_filters': [],
     'ignored_start_ts': [],
     'sink_kind': 'none',
+    'sink_place': '',
     'protocol': '',
     'default_topic': '',
     'partition_count': none,

@@ -39,6 +39,19 @@ def open_log(path: str) -> BinaryIO:
     return open(path, "rb", buffering=0)
 
 
+def read_exactly(log: BinaryIO, position: int, size: int) -> bytes:
+    log.seek(position)
+    data = log.read(size)
+    while len(data) < size:
+        more = log.read(size - len(data))
+        if not more:
+            raise OSError(
+                f"{getattr(log, 'name', 'the log')} ends at byte {position + len(data)} while it is being read"
+            )
+        data += more
+    return data
+
+
 def is_url(path: str) -> bool:
     return "://" in path
 

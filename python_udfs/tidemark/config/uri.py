@@ -316,6 +316,11 @@ class SinkUri:
         return KIND_OF_SCHEME.get(self.scheme, NO_SINK)
 
     @property
+    def place(self) -> str:
+        """Where the sink is, without user, secrets and options: the same place whatever the options say."""
+        return f"{self.scheme}://{','.join(self.hosts)}{self.path.rstrip('/')}" if self.scheme else ""
+
+    @property
     def topic(self) -> str:
         """Kafka and Pulsar: the topic of the URI, which tables without a topic rule go to."""
         return self.path.strip("/") if self.sink_kind in ("kafka", "pulsar") else ""

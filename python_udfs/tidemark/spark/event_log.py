@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
-from tidemark.logs import open_log
+from tidemark.logs import open_log, read_exactly
 from tidemark.wire.errors import WireError
 from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD, FrameRun, Skipped, TornTail, scan_runs
 from tidemark.wire.header import HEADER_SIZE
@@ -218,19 +218,6 @@ def _without_chunks(frames: pa.Array) -> pa.Array:
         except WireError:
             kept.append(view)
     return pa.array(kept, type=pa.binary())
-
-
-def read_exactly(log, position: int, size: int) -> bytes:
-    log.seek(position)
-    data = log.read(size)
-    while len(data) < size:
-        more = log.read(size - len(data))
-        if not more:
-            raise OSError(
-                f"{getattr(log, 'name', 'the log')} ends at byte {position + len(data)} while it is being read"
-            )
-        data += more
-    return data
 
 
 def _batch(segment: Segment, offset, length, skip_reason: pa.Array, frames: pa.Array) -> pa.RecordBatch:

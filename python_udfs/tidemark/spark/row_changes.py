@@ -14,30 +14,25 @@ Example       see macros/log/row_changes.sql
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from tidemark.encode.warehouse import key_texts, value_texts
-from tidemark.logs import open_log
-from tidemark.spark.event_log import PARTITION_BYTES, QUARANTINE_BYTES, Segment, pack_segments, read_exactly
-from tidemark.wire.errors import InvalidField, WireError
+from tidemark.joined_frames import BadFrame, DecodedFrames, FrameGroup, FrameJoiner
+from tidemark.log_schemas import LogSchemas
+from tidemark.logs import open_log, read_exactly
+from tidemark.spark.event_log import PARTITION_BYTES, QUARANTINE_BYTES, Segment, pack_segments
+from tidemark.wire.errors import WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.framing import FrameRun, scan_runs
 from tidemark.wire.header import HEADER_SIZE
 from tidemark.wire.header_columns import is_known
-from tidemark.wire.registry import decode
-from tidemark.wire.rows import NO_ROW, OP_NAMES, RowBatch, decode_batches
+from tidemark.wire.rows import NO_ROW, OP_NAMES, RowBatch
 from tidemark.wire.table_info import TableInfo
-from tidemark.wire.tracker import SchemaInForce, SchemaTracker
 from tidemark.wire.transactions import read_transactions
-
-# About what one decode call does best with.
-JOINED_BYTES = 3 * 1024 * 1024
 
 ARROW_SCHEMA = pa.schema(
     [
@@ -107,15 +102,21 @@ class RowChangeReader(DataSourceReader):
         return pack_segments(self.segments, PARTITION_BYTES)
 
     def read(self, partition) -> Iterator[pa.RecordBatch]:
-        schemas = Schemas(self.schemas)
+        schemas = LogSchemas(self.schemas)
         for segment in partition.segments:
             with open_log(segment.file) as log:
-                for work in self._joined(log, segment, schemas):
-                    yield from work.batches(segment)
+                for found in self._joined(log, segment, schemas):
+                    if isinstance(found, BadFrame):
+                        yield _error_batch(segment, found)
+                        continue
+                    decoded, bad = found.decode()
+                    if decoded is not None:
+                        yield row_change_batch(segment, decoded, found.schema.table_info_version)
+                    for frame in bad:
+                        yield _error_batch(segment, frame)
 
-    def _joined(self, log, segment: Segment, schemas: Schemas) -> Iterator[_Work]:
-        """Frames of one dispatcher and table version together, as far as they follow each other closely."""
-        waiting: dict[bytes, _Work] = {}
+    def _joined(self, log, segment: Segment, schemas: LogSchemas) -> Iterator[FrameGroup | BadFrame]:
+        joiner = FrameJoiner()
         for offset, length in self._frames(log, segment):
             payload = memoryview(read_exactly(log, offset + HEADER_SIZE, length - HEADER_SIZE))
             try:
@@ -126,17 +127,10 @@ class RowChangeReader(DataSourceReader):
                 place = int(heads["epoch"][0]), int(heads["seq"][0])
                 schema = schemas.in_force(segment.upstream_id, dispatcher_id, *place)
             except WireError as error:
-                yield _Work.failed(offset, payload, error)
+                yield BadFrame(offset, payload, error)
                 continue
-            work = waiting.get(dispatcher_id)
-            if work is None or work.schema is not schema:
-                if work is not None:
-                    yield work
-                work = waiting[dispatcher_id] = _Work(schema)
-            work.add(offset, payload)
-            if work.size >= JOINED_BYTES:
-                yield waiting.pop(dispatcher_id)
-        yield from waiting.values()
+            yield from joiner.add(dispatcher_id, schema, offset, payload)
+        yield from joiner.rest()
 
     @staticmethod
     def _frames(log, segment: Segment) -> Iterator[tuple[int, int]]:
@@ -150,104 +144,31 @@ class RowChangeReader(DataSourceReader):
         return bool(((commit_ts > after) & (commit_ts <= up_to)).any())
 
 
-class Schemas:
-    """The schema in force by epoch and seq of a dispatcher, read from the log when first asked for."""
-
-    def __init__(self, places: list[list]):
-        self._places: dict[tuple[str, bytes, int], list[tuple[int, str, int, int]]] = {}
-        for upstream_id, dispatcher_id, epoch, *place in places:
-            key = upstream_id, bytes.fromhex(dispatcher_id), int(epoch)
-            self._places.setdefault(key, []).append(tuple(place))
-        for found in self._places.values():
-            found.sort()
-        self._known: dict[tuple[tuple[str, bytes, int], int], SchemaInForce] = {}
-
-    def in_force(self, upstream_id: str, dispatcher_id: bytes, epoch: int, seq: int) -> SchemaInForce:
-        key = upstream_id, dispatcher_id, epoch
-        places = self._places.get(key, [])
-        count = bisect_left(places, (seq,))
-        if (key, count) not in self._known:
-            self._known[key, count] = self._follow(dispatcher_id, epoch, places[:count])
-        return self._known[key, count]
-
-    @staticmethod
-    def _follow(dispatcher_id: bytes, epoch: int, places: list[tuple[int, str, int, int]]) -> SchemaInForce:
-        tracker = SchemaTracker()
-        for _, file, offset, length in places:
-            with open_log(file) as log:
-                tracker.feed(decode(read_exactly(log, offset, length), offset=offset))
-        schema = tracker.in_force(dispatcher_id)
-        if schema is None:
-            raise InvalidField(
-                f"rows of dispatcher {dispatcher_id.hex()} in epoch {epoch}, before which no readable Handshake came",
-                expected="a Handshake",
-            )
-        return schema
+def _error_batch(segment: Segment, frame: BadFrame) -> pa.RecordBatch:
+    row = {
+        "upstream_id": segment.upstream_id,
+        "file": segment.file,
+        "offset": frame.offset,
+        "error_reason": frame.error.reason,
+        "error_message": str(frame.error),
+        "error_bytes": bytes(frame.payload[:QUARANTINE_BYTES]),
+    }
+    return pa.RecordBatch.from_pylist([row], schema=ARROW_SCHEMA)
 
 
-@dataclass
-class _Work:
-    """Frames to be decoded together, or one that cannot be."""
-
-    schema: SchemaInForce | None
-
-    def __post_init__(self) -> None:
-        self.frames: list[tuple[int, memoryview]] = []
-        self.size = 0
-        self.errors: list[tuple[int, WireError, bytes]] = []
-
-    @classmethod
-    def failed(cls, offset: int, payload: memoryview, error: WireError) -> _Work:
-        work = cls(None)
-        work.errors.append((offset, error, bytes(payload[:QUARANTINE_BYTES])))
-        return work
-
-    def add(self, offset: int, payload: memoryview) -> None:
-        self.frames.append((offset, payload))
-        self.size += len(payload)
-
-    def batches(self, segment: Segment) -> Iterator[pa.RecordBatch]:
-        if self.frames:
-            batch, bad = decode_batches(self.frames, self.schema.table)
-            payloads = dict(self.frames)
-            self.errors += [
-                (offset, error, bytes(payloads[offset][:QUARANTINE_BYTES])) for offset, error in bad
-            ]
-            if batch is not None:
-                failed = {offset for offset, _ in bad}
-                kept = [(offset, payload) for offset, payload in self.frames if offset not in failed]
-                yield row_change_batch(segment, batch, self.schema.table_info_version, kept)
-        for offset, error, taken in self.errors:
-            row = {
-                "upstream_id": segment.upstream_id,
-                "file": segment.file,
-                "offset": offset,
-                "error_reason": error.reason,
-                "error_message": str(error),
-                "error_bytes": taken,
-            }
-            yield pa.RecordBatch.from_pylist([row], schema=ARROW_SCHEMA)
-
-
-def row_change_batch(
-    segment: Segment, batch: RowBatch, table_info_version: int, frames: list[tuple[int, memoryview]]
-) -> pa.RecordBatch:
+def row_change_batch(segment: Segment, decoded: DecodedFrames, table_info_version: int) -> pa.RecordBatch:
     """The rows of a decoded batch as they stand in the warehouse."""
+    batch = decoded.batch
     table, changes, count = batch.table, batch.changes, len(batch.changes)
-    transactions = read_transactions([payload for _, payload in frames])[0]
-    rows_per_frame = np.add.reduceat(
-        transactions.column("row_count", np.int64), np.cumsum([0, *transactions.per_batch])[:-1]
-    )
-    first_of_frame = np.repeat(np.cumsum(rows_per_frame) - rows_per_frame, rows_per_frame)
     values = value_texts(batch.columns, table)
     columns = {
         "upstream_id": _constant(segment.upstream_id, count),
         "file": _constant(segment.file, count),
-        "offset": pa.array(np.repeat([offset for offset, _ in frames], rows_per_frame)),
+        "offset": pa.array(decoded.offset),
         "dispatcher_id": _constant(batch.dispatcher_id.hex(), count),
         "epoch": pa.array(changes.epoch.astype(np.int64)),
         "seq": pa.array(changes.seq.astype(np.int64)),
-        "row_number": pa.array((np.arange(count) - first_of_frame).astype(np.int32)),
+        "row_number": pa.array(decoded.row_number.astype(np.int32)),
         "schema_name": _constant(table.schema, count),
         "table_name": _constant(table.table, count),
         "table_id": _constant(table.table_id, count),

@@ -28,6 +28,8 @@ HEAD = np.dtype(
     + [(name, _DTYPES[kind]) for name, _, kind in dml.FIXED_FIELDS]
 )
 SMALLEST = SIZE_SIZE + HEADER_SIZE + dml.MIN_SIZE
+# Where the fixed fields of the first transaction are.
+_FIRST = COUNT_SIZE + SIZE_SIZE + HEADER_SIZE
 # The highest version of the DML event that has this layout.
 HIGHEST_VERSION = 1
 
@@ -69,6 +71,14 @@ def read_transactions(payloads: list[memoryview]) -> tuple[Transactions, list[me
     if transactions is None:
         raise explain(payloads)
     return transactions, chunks
+
+
+def first_place(payload: memoryview) -> tuple[bytes, int, int]:
+    """Dispatcher, epoch and seq of the first transaction of a BatchDML payload."""
+    if len(payload) < COUNT_SIZE + SMALLEST:
+        raise explain([payload])
+    dispatcher_id, _, _, _, seq, epoch, *_ = dml.FIXED.unpack_from(payload, _FIRST)
+    return dispatcher_id, epoch, seq
 
 
 def chunk_start(payload: memoryview) -> int:

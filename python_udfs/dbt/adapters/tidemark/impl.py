@@ -89,6 +89,7 @@ class TidemarkAdapter(SparkAdapter):
             ],
             "ignored_start_ts": list(settings.changefeed.filter.ignore_txn_start_ts),
             "sink_kind": settings.sink_kind,
+            "sink_place": settings.uri.place,
             "protocol": settings.protocol,
             "default_topic": settings.default_topic,
             "partition_count": settings.uri.options.partition_num if settings.uri is not None else None,

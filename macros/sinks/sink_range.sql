@@ -1,0 +1,31 @@
+{#
+  What a sink has to send now: the row changes with after_ts < commit_ts <= up_to_ts, of all upstreams.
+
+  after_ts: how far the sink is. up_to_ts: the smallest checkpoint over the upstreams, of the last batch whose row changes are all there; not above after_ts
+  when there is nothing to send. condition: the same in SQL for row_policy, row_dispatch and int_transactions, with the batches that can hold such rows, so that others are not read.
+#}
+{% macro sink_range(after_ts) %}
+  {%- set checkpoints, row_changes = ref('int_checkpoints'), ref('int_row_changes') -%}
+  {%- set range = {'after_ts': after_ts, 'up_to_ts': after_ts, 'condition': 'false'} -%}
+  {%- if not tidemark.is_built([checkpoints, row_changes]) -%}
+    {{ return(range) }}
+  {%- endif -%}
+  {%- set found = run_query(
+    'with known as (select * from ' ~ checkpoints ~ ' where batch_id <= ' ~ tidemark.last_batch_of(row_changes) ~ ')'
+    ~ ' select (select min(checkpoint_ts) from known where batch_id = (select max(batch_id) from known)),'
+    ~ ' (select min(batch_id) from known where checkpoint_ts > ' ~ after_ts ~ ')'
+  )[0] -%}
+  {%- if found[0] is not none and found[0] | int > after_ts -%}
+    {% do range.update({
+      'up_to_ts': found[0] | int,
+      'condition': 'batch_id >= ' ~ found[1] ~ ' and commit_ts > ' ~ after_ts ~ ' and commit_ts <= ' ~ found[0]
+    }) %}
+  {%- endif -%}
+  {{ return(range) }}
+{% endmacro %}
+
+
+{# The places of the tables in force for the rows of a range, for the option `schemas` of a sink. #}
+{% macro sink_schemas(range) %}
+  {{ return(tidemark.schema_places('(select * from ' ~ ref('int_transactions') ~ ' where ' ~ range.condition ~ ')')) }}
+{% endmacro %}

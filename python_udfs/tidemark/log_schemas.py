@@ -1,0 +1,51 @@
+"""Which schema is in force at a place of an event log, found without reading the log from its beginning.
+
+Whoever reads rows is told where the Handshake and DDL frames of their dispatchers are; these are read when a row asks for them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from tidemark.logs import open_log, read_exactly
+from tidemark.wire.errors import InvalidField
+from tidemark.wire.registry import decode
+from tidemark.wire.tracker import SchemaInForce, SchemaTracker
+
+
+class LogSchemas:
+    """The schema in force by epoch and seq of a dispatcher.
+
+    `places`: [upstream_id, dispatcher_id, epoch, seq, file, offset, length] of Handshake and DDL frames, as macros/log/schema_places.sql lists them.
+    """
+
+    def __init__(self, places: list[list]):
+        self._places: dict[tuple[str, bytes, int], list[tuple[int, str, int, int]]] = {}
+        for upstream_id, dispatcher_id, epoch, *place in places:
+            key = upstream_id, bytes.fromhex(dispatcher_id), int(epoch)
+            self._places.setdefault(key, []).append(tuple(place))
+        for found in self._places.values():
+            found.sort()
+        self._known: dict[tuple[tuple[str, bytes, int], int], SchemaInForce] = {}
+
+    def in_force(self, upstream_id: str, dispatcher_id: bytes, epoch: int, seq: int) -> SchemaInForce:
+        key = upstream_id, dispatcher_id, epoch
+        places = self._places.get(key, [])
+        count = bisect_left(places, (seq,))
+        if (key, count) not in self._known:
+            self._known[key, count] = self._follow(dispatcher_id, epoch, places[:count])
+        return self._known[key, count]
+
+    @staticmethod
+    def _follow(dispatcher_id: bytes, epoch: int, places: list[tuple[int, str, int, int]]) -> SchemaInForce:
+        tracker = SchemaTracker()
+        for _, file, offset, length in places:
+            with open_log(file) as log:
+                tracker.feed(decode(read_exactly(log, offset, length), offset=offset))
+        schema = tracker.in_force(dispatcher_id)
+        if schema is None:
+            raise InvalidField(
+                f"rows of dispatcher {dispatcher_id.hex()} in epoch {epoch}, before which no readable Handshake came",
+                expected="a Handshake",
+            )
+        return schema
