@@ -37,6 +37,9 @@
     'sink_place': '',
     'protocol': '',
     'default_topic': '',
+    'table_id_paths': false,
+    'partition_folders': true,
+    'dispatcher_files': false,
     'partition_count': none,
     'dispatch_skips_missing_columns': true
   } -%}

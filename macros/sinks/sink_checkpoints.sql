@@ -13,18 +13,16 @@
 
 {# Post-hook of a sink: everything up to its range's end is there. #}
 {% macro note_sink_checkpoint(sink) %}
-  {%- if not execute -%}
-    {{ return('') }}
-  {%- endif -%}
+  {%- set checkpoints, decided = ref('sink_checkpoints'), ref('row_policy') -%}
   {%- set range = tidemark.sink_range(tidemark.sink_checkpoint(sink)) -%}
   {%- if range.up_to_ts <= range.after_ts -%}
     {{ return('') }}
   {%- endif -%}
   {{ return(
-    'insert into ' ~ tidemark.stored_table(ref('sink_checkpoints')) ~ ' partition (sink)'
+    'insert into ' ~ tidemark.stored_table(checkpoints) ~ ' partition (sink)'
     ~ ' select ' ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place')) ~ ' as sink_uri, '
     ~ range.after_ts ~ ' as previous_checkpoint_ts, ' ~ range.up_to_ts ~ ' as checkpoint_ts,'
     ~ ' count(*) as row_count, current_timestamp() as written_at, ' ~ tidemark.text_literal(sink) ~ ' as sink'
-    ~ ' from ' ~ ref('row_policy') ~ ' where policy_op is not null and ' ~ range.condition
+    ~ ' from ' ~ decided ~ ' where policy_op is not null and ' ~ range.condition
   ) }}
 {% endmacro %}

@@ -59,6 +59,8 @@ final as (
         table_name,
         key,
         commit_ts,
+        start_ts,
+        physical_table_id,
         seq,
         row_number,
         policy_op as op,
@@ -76,6 +78,8 @@ final as (
         ) as partition,
         dispatcher_id,
         epoch,
+        file,
+        `offset`,
         batch_id
     from hashed
 )

@@ -14,6 +14,7 @@ from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
 from dbt.adapters.tidemark.messages import short_message
+from dbt.adapters.tidemark.sinks import SinkMethods
 from tidemark.config import Settings, load
 from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
@@ -21,7 +22,7 @@ from tidemark.config.secrets import expand_environment, has_plain_secret, redact
 from tidemark.errors import TidemarkError
 
 
-class TidemarkAdapter(SparkAdapter):
+class TidemarkAdapter(SinkMethods, SparkAdapter):
     ConnectionManager = TidemarkConnectionManager
 
     def __init__(self, config: Any, mp_context: Any) -> None:
@@ -49,8 +50,13 @@ class TidemarkAdapter(SparkAdapter):
         helper.session = self.connections.spark_session()
         return self.generate_python_submission_response(helper.submit(compiled_code))
 
-    def _settings(self) -> Settings:
+    def sink_values(self) -> dict[str, Any]:
+        """The vars that say what a sink does."""
         values = project_values(self.config)
+        return {name: values.get(name) for name in ("changefeed", "sink_uri", "compat")}
+
+    def _settings(self) -> Settings:
+        values = self.sink_values()
         uri = values.get("sink_uri")
         uri = expand_environment(uri, os.environ) if uri else None
         return load(values.get("changefeed"), uri, values.get("compat") or "design")
@@ -92,6 +98,9 @@ class TidemarkAdapter(SparkAdapter):
             "sink_place": settings.uri.place,
             "protocol": settings.protocol,
             "default_topic": settings.default_topic,
+            "table_id_paths": settings.uri.options.use_table_id_as_path,
+            "partition_folders": settings.sink.enable_partition_separator,
+            "dispatcher_files": bool(settings.changefeed.scheduler.enable_table_across_nodes),
             "partition_count": settings.uri.options.partition_num if settings.uri is not None else None,
             "dispatch_skips_missing_columns": settings.compat.dispatch_skips_missing_columns,
             "enable_active_active": settings.changefeed.enable_active_active,

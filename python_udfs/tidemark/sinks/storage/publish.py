@@ -73,6 +73,12 @@ def open_tree(store: Store, purpose: str = "a storage sink") -> OpenTree:
         raise
 
 
+def planned_checkpoint(store: Store) -> int:
+    """Where the next run begins, without changing anything: what was interrupted will have been finished by then."""
+    interrupted = [Journal.load(store, path).checkpoint for path in pending(store)]
+    return max([read_checkpoint(store), *interrupted])
+
+
 def recover(store: Store, lease: Lease) -> tuple[int, ...]:
     """Finish interrupted publications. Returns their checkpoints."""
     journals = [Journal.load(store, path) for path in pending(store)]

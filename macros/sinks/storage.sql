@@ -1,0 +1,51 @@
+{# Whether the sink URI is that of a storage tree. #}
+{% macro is_storage_sink() %}
+  {{ return(
+    tidemark.changefeed_setting('sink_kind') == 'storage'
+    and tidemark.changefeed_setting('protocol') in ['csv', 'canal-json']
+    and not tidemark.changefeed_setting('sink_place').startswith('noop:')
+  ) }}
+{% endmacro %}
+
+
+{# What the storage sink has to send now. The checkpoint of the tree itself is the truth. #}
+{% macro storage_range() %}
+  {{ return(tidemark.sink_range(adapter.storage_checkpoint() if execute and tidemark.is_storage_sink() else 0)) }}
+{% endmacro %}
+
+
+{# Options of the storage sink, rendered when it runs: the tree is this run's from here on. None when there is nothing to send. #}
+{% macro storage_sink_options() %}
+  {%- if not tidemark.is_storage_sink() -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- set tree = adapter.open_storage_tree(model.name) -%}
+  {%- set range = tidemark.sink_range(tree.checkpoint) -%}
+  {%- if range.up_to_ts <= range.after_ts -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {{ return({
+    'settings': adapter.sink_settings(),
+    'lease': tree.lease,
+    'after_ts': range.after_ts,
+    'up_to_ts': range.up_to_ts,
+    'schemas': tojson(tidemark.sink_schemas(range)),
+    'ddl': tojson(tidemark.sink_ddl_places(range))
+  }) }}
+{% endmacro %}
+
+
+{# The columns besides the table's name and version that tell one folder, or series of files, from another. #}
+{% macro folder_columns() %}
+  {%- set columns = ['schema_name', 'table_name', 'table_info_version'] -%}
+  {%- if tidemark.changefeed_setting('table_id_paths') -%}
+    {% do columns.append('physical_table_id') %}
+  {%- elif tidemark.changefeed_setting('partition_folders') -%}
+    {#- the id of a partition is not that of its table -#}
+    {% do columns.append('nullif(physical_table_id, table_id)') %}
+  {%- endif -%}
+  {%- if tidemark.changefeed_setting('dispatcher_files') -%}
+    {% do columns.append('dispatcher_id') %}
+  {%- endif -%}
+  {{ return(columns | join(', ')) }}
+{% endmacro %}

@@ -1,0 +1,68 @@
+"""What sink models need beyond SQL: their settings, and a storage tree that is theirs while they run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from dbt.adapters.base.meta import AdapterMeta, available
+from dbt.adapters.events.logging import AdapterLogger
+from dbt_common.exceptions import DbtRuntimeError
+
+from tidemark.errors import TidemarkError
+from tidemark.sinks.storage.filesystem import store_of
+from tidemark.sinks.storage.publish import OpenTree, open_tree, planned_checkpoint
+from tidemark.sinks.storage.report import take_report
+from tidemark.spark.sink_settings import settings_option
+
+logger = AdapterLogger("Tidemark")
+
+
+class SinkMethods(metaclass=AdapterMeta):
+    """Part of the adapter class."""
+
+    # The tree that the model of this thread writes to.
+    _open = threading.local()
+
+    @available
+    def sink_settings(self) -> str:
+        """The option `settings` of a sink's data source."""
+        values = self.sink_values()
+        return settings_option(
+            values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design"
+        )
+
+    @available
+    def storage_checkpoint(self) -> int:
+        """How far the tree of the sink URI is, without touching it."""
+        with _explained():
+            return planned_checkpoint(store_of(self._settings()))
+
+    @available
+    def open_storage_tree(self, model: str) -> dict[str, Any]:
+        """Take the lease until the model ends, and finish what an interrupted run has begun."""
+        with _explained():
+            tree = open_tree(store_of(self._settings()), f"the dbt model {model}")
+        self._open.tree = tree
+        return {"checkpoint": tree.checkpoint, "lease": tree.lease.token}
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """Called when a model ends, however it ends."""
+        super().post_model_hook(config, context)  # type: ignore[misc]
+        tree: OpenTree | None = getattr(self._open, "tree", None)
+        if tree is not None:
+            self._open.tree = None
+            with tree, _explained():
+                for warning in take_report(tree.store):
+                    logger.warning(warning)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Errors of Tidemark's libraries as dbt shows them: one sentence, no stack trace."""
+    try:
+        yield
+    except TidemarkError as error:
+        raise DbtRuntimeError(str(error)) from None
