@@ -4,27 +4,35 @@
 
 Measured from Arrow columns to committed rows: parameters, statements, network, server. The table has a key, five business columns and the hidden columns;
 half of the rows exist already, of which half are newer than what is written. Without --uri a private server is started from the Debian package, with
-its defaults for durability (every commit is flushed). Each figure is the best of the rounds.
+its defaults for durability (every commit is flushed).
+
+"plain REPLACE" is what a program would do without us: values bound by the driver, 500 rows per statement, one connection. Columns: the slowest and the best
+round; the best beside plain REPLACE; rows per core second of this process and its server together; core seconds of this process alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from common import cpu_seconds
 from servers import MariaDb
 from tidemark.compat import Compat
 from tidemark.config import load
-from tidemark.sinks.mysql.connection import Connection, Target, driver
+from tidemark.sinks.mysql.connection import Connection, Target
+from tidemark.sinks.mysql.prepared import encode_rows
 from tidemark.sinks.mysql.steps import Step, lww_steps, normal_steps
 from tidemark.sinks.mysql.writer import Limits, Writer
 from tidemark.wire import types
@@ -115,45 +123,82 @@ def prepare(session: Connection, rows: int) -> None:
     session.commit()
 
 
-def measure(
-    target: Target, limits: Limits, data: list[RowBatch], steps_of: Callable[[RowBatch], list[Step]]
-) -> float:
-    rows = sum(len(batch.changes) for batch in data)
+@dataclass(frozen=True)
+class Measured:
+    seconds: float
+    core_seconds: float
+    own_core_seconds: float
+
+
+def measure(target: Target, rows: int, write: Callable[[], int]) -> Measured:
     session = Connection(target)
     prepare(session, rows)
     session.close()
-    with Writer(target, limits) as writer:
-        start = time.perf_counter()
-        written = sum(writer.write(steps_of(batch)).rows for batch in data)
-        seconds = time.perf_counter() - start
+    start, used, own = time.perf_counter(), cpu_seconds(), time.process_time()
+    written = write()
+    seconds, used, own = time.perf_counter() - start, cpu_seconds() - used, time.process_time() - own
     assert written == rows
-    return rows / seconds
+    return Measured(seconds, used, own)
+
+
+def plain_replace(target: Target, data: list[RowBatch]) -> int:
+    session, written = Connection(target), 0
+    for batch in data:
+        for step in normal_steps(batch):
+            rows, names = step.rows, ",".join(step.params.schema.names)
+            marks = "(" + ",".join(["%s"] * step.params.num_columns) + ")"
+            for start in range(0, len(rows), 500):
+                some = rows[start : start + 500]
+                sql = f"replace into {DATABASE}.orders ({names}) values {','.join([marks] * len(some))}"
+                session.execute(sql, [value for row in some for value in row])
+                written += len(some)
+                if not written % 2000:
+                    session.commit()
+    session.commit()
+    session.close()
+    return written
+
+
+def written_with(
+    target: Target, connections: int, data: list[RowBatch], steps_of: Callable[[RowBatch], list[Step]]
+) -> int:
+    with Writer(target, Limits(connections=connections)) as writer:
+        return sum(writer.write(steps_of(batch)).rows for batch in data)
 
 
 def run(target: Target, args: argparse.Namespace) -> None:
     data = batches(args.rows)
+    design, ticdc = Compat.named("design"), Compat.named("ticdc")
     start = time.perf_counter()
     for batch in data:
-        lww_steps(batch, Compat.named("design"), skip_replicated=True)
-    print(f"driver {driver().__name__}, {args.rows} rows of {len(data[0].table.columns)} columns")
-    print(f"{'Arrow columns -> parameters':40} {args.rows / (time.perf_counter() - start):10,.0f} rows/s")
+        for step in lww_steps(batch, design, skip_replicated=True):
+            encode_rows(step.params)
+    print(f"{args.rows} rows of {len(data[0].table.columns)} columns, load average {os.getloadavg()[0]:.1f}")
+    print(f"Arrow columns -> parameters: {args.rows / (time.perf_counter() - start):,.0f} rows/s")
+    ways = {"plain REPLACE": partial(plain_replace, target, data)}
     for connections in args.connections:
-        limits = Limits(connections=connections)
-        ways = {
+        for name, steps_of in {
             "REPLACE": normal_steps,
-            "LWW upsert (design)": lambda batch: lww_steps(
-                batch, Compat.named("design"), skip_replicated=True
-            ),
-            "LWW upsert (ticdc)": lambda batch: lww_steps(batch, Compat.named("ticdc"), skip_replicated=True),
-        }
-        best = dict.fromkeys(ways, 0.0)
-        for _ in range(args.rounds):
-            for name, steps_of in ways.items():
-                best[name] = max(best[name], measure(target, limits, data, steps_of))
-        for name, speed in best.items():
-            print(
-                f"{f'{connections} connections: {name}':40} {speed:10,.0f} rows/s   {speed / best['REPLACE']:5.2f} x REPLACE"
+            "upsert, design": partial(lww_steps, compat=design, skip_replicated=True),
+            "upsert, ticdc": partial(lww_steps, compat=ticdc, skip_replicated=True),
+        }.items():
+            ways[f"{connections} connections: {name}"] = partial(
+                written_with, target, connections, data, steps_of
             )
+    found: dict[str, list[Measured]] = {name: [] for name in ways}
+    for _ in range(args.rounds):
+        for name, write in ways.items():
+            found[name].append(measure(target, args.rows, write))
+    plain = min(each.seconds for each in found["plain REPLACE"])
+    print(f"{'':32} {'slowest':>10} {'best':>10} {'of plain':>9} {'per core s':>10} {'own core s':>10}")
+    for name, rounds in found.items():
+        seconds = sorted(each.seconds for each in rounds)
+        cores, own = min(each.core_seconds for each in rounds), min(each.own_core_seconds for each in rounds)
+        print(
+            f"{name:32} {args.rows / seconds[-1]:10,.0f} {args.rows / seconds[0]:10,.0f} {plain / seconds[0]:9.2f} "
+            f"{args.rows / cores:10,.0f} {own:10.2f}"
+        )
+    print(f"load average {os.getloadavg()[0]:.1f}")
 
 
 def main() -> None:

@@ -85,7 +85,6 @@ def test_tls_files_that_do_not_exist():
 
 
 def test_no_driver_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "MySQLdb", None)
     monkeypatch.setitem(__import__("sys").modules, "pymysql", None)
     with pytest.raises(DriverMissing, match=r"pip install 'tidemark\[mysql\]'"):
         module.driver()

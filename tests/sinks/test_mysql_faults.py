@@ -18,7 +18,7 @@ from tidemark.wire.table_info import Column, TableInfo
 
 DESIGN = Compat.named("design")
 COUNT = 3000
-SMALL = Limits(connections=2, statement_rows=50, transaction_rows=100)
+SMALL = Limits(connections=2, statement_rows=32, transaction_rows=100)
 QUICK = Retry(attempts=3, first_pause=0.01, longest_pause=0.02)
 
 
@@ -47,14 +47,13 @@ def disturbed(trouble, after: int):
     lock, count = threading.Lock(), [0]
 
     class Disturbed(Connection):
-        def execute(self, sql, params=None):
-            if sql.startswith(("INSERT", "REPLACE")):
-                with lock:
-                    count[0] += 1
-                    now = count[0] == after
-                if now:
-                    trouble(self)
-            return super().execute(sql, params)
+        def execute_prepared(self, sql, parameters):
+            with lock:
+                count[0] += 1
+                now = count[0] == after
+            if now:
+                trouble(self)
+            super().execute_prepared(sql, parameters)
 
     return Disturbed
 
@@ -142,7 +141,7 @@ def test_a_lock_that_is_held_is_waited_for(session, table, target):
     assert session.query(f"select n, _tidb_origin_ts from {table.schema}.acct where id = 7") == [(7, 5007)]
 
 
-@pytest.mark.parametrize("code", [1205, 1213, 2006, 2013, 8002, 8022, 8028, 9007])
+@pytest.mark.parametrize("code", [1205, 1213, 1615, 2006, 2013, 8002, 8022, 8028, 9007])
 def test_temporary_errors_are_tried_again(session, table, target, code):
     def trouble(_):
         raise ServerSaid(code, "simulated")
@@ -282,8 +281,8 @@ class _Broken:
         type(self).opened += 1
         self.statements = []
 
-    def execute(self, sql, params=None):
-        self.statements.append((sql, params))
+    def execute_prepared(self, sql, parameters):
+        self.statements.append((sql, parameters))
 
     def commit(self):
         if type(self).opened == 1:

@@ -1,10 +1,11 @@
 """Inserts, updates and deletes on a real server: every type, replay, keys, no keys."""
 
+import pyarrow as pa
 import pytest
 from mysql_support import batch_of, create_tables, run, stream_batches, target_of, text_column
 
 from tidemark.sinks.mysql.errors import RejectedValue
-from tidemark.sinks.mysql.params import column_params
+from tidemark.sinks.mysql.params import column_params, row_params
 from tidemark.sinks.mysql.statements import quote, written_columns
 from tidemark.sinks.mysql.steps import normal_steps
 from tidemark.sinks.mysql.writer import Limits, Writer
@@ -33,8 +34,8 @@ def expected_rows(batches) -> dict[tuple, tuple]:
     rows = {}
     for batch in batches:
         columns = written_columns(batch.table)
-        lists = [column_params(batch.columns.column(column.name), column) for column in columns]
-        images = list(zip(*lists, strict=True))
+        params = [column_params(batch.columns.column(column.name), column) for column in columns]
+        images = row_params(pa.RecordBatch.from_arrays(params, names=[column.name for column in columns]))
         key = [
             next(place for place, column in enumerate(columns) if column.name == name)
             for name in batch.table.handle_key

@@ -142,13 +142,6 @@ def test_identifiers_are_quoted_and_generated_columns_left_out():
     assert delete_rows(weird_table()).sql(2) == "DELETE FROM `d``b%`.`t``?` WHERE `i``d` IN (?,?)"
 
 
-def test_percent_signs_in_names_are_not_parameters_for_the_driver():
-    assert (
-        replace_rows(weird_table()).driver_sql(1)
-        == "REPLACE INTO `d``b%%`.`t``?` (`i``d`,`a?%%s`) VALUES (%s,%s)"
-    )
-
-
 def composite_table() -> TableInfo:
     columns = [
         Column(1, "a", 0, types.INT, flag=types.NOT_NULL, flen=11),
@@ -183,7 +176,7 @@ def test_a_row_without_key_is_deleted_by_all_its_columns():
     statement = delete_whole_row(TableInfo.build("d", "t", 7, 1, columns=columns))
     assert statement.sql(1) == (
         "DELETE FROM `d`.`t` WHERE `i` <=> ? AND `d` <=> CAST(? AS DECIMAL(10,2)) AND CAST(`j` AS CHAR) <=> ? "
-        "AND `ci` <=> ? COLLATE utf8mb4_bin AND `bin` <=> ? LIMIT 1"
+        "AND `ci` <=> CONVERT(? USING utf8mb4) COLLATE utf8mb4_bin AND `bin` <=> ? LIMIT 1"
     )
     assert statement.most_rows == 1
 

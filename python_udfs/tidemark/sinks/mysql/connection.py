@@ -5,12 +5,14 @@
 The password is the value of the variable that password-env names, else the one in the URI (TiCDC's users have it there), else
 TIDEMARK_SINK_PASSWORD, else MYSQL_PWD. It is in no message, no repr and no log. User and port default to root and 4000, as in TiCDC.
 
-mysqlclient is used where it is installed, PyMySQL otherwise. What either of them raises becomes `ServerSaid`.
+The driver is PyMySQL; what it raises becomes `ServerSaid`. Rows go through prepared statements (`execute_prepared`), which PyMySQL has no
+function for: two commands of the protocol, sent over its connection.
 """
 
 from __future__ import annotations
 
 import os
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +22,7 @@ from typing import Any
 
 from tidemark.config import Settings
 from tidemark.sinks.mysql.errors import BadConnectionSetting, DriverMissing
+from tidemark.sinks.mysql.prepared import EXECUTE, PREPARED
 
 DEFAULT_USER, DEFAULT_PORT = "root", 4000
 PASSWORD_VARIABLES = ("TIDEMARK_SINK_PASSWORD", "MYSQL_PWD")
@@ -37,6 +40,9 @@ _TIDB_SESSION = {
 _TIDB_ACTIVE_ACTIVE = {"tidb_translate_softdelete_sql": "OFF", "tidb_txn_mode": "pessimistic"}
 _UNKNOWN_VARIABLE, _UNKNOWN_FUNCTIONS = 1193, (1305, 1128, 1046)
 _TLS_FAILED = 2026
+_STATEMENT_PREPARE, _STATEMENT_EXECUTE, _STATEMENT_CLOSE = 0x16, 0x17, 0x19
+# Prepared statements that a connection keeps; a server has 16,382 for all its connections.
+_MOST_PREPARED = 64
 
 
 class ServerSaid(Exception):
@@ -130,8 +136,9 @@ class Connection:
     def __init__(self, target: Target):
         self._driver = driver()
         self._errors = (self._driver.Error, OSError)
+        self._prepared: OrderedDict[str, int] = OrderedDict()
         with self._translated():
-            self._raw = self._driver.connect(**_arguments(self._driver, target))
+            self._raw = self._driver.connect(**_arguments(target))
         try:
             self._set_session(target)
         except ServerSaid:
@@ -139,7 +146,7 @@ class Connection:
             raise
 
     def _set_session(self, target: Target) -> None:
-        # mysqlclient may have gone on without TLS.
+        # PyMySQL goes on without TLS where the server does not offer it.
         if target.tls and not self.query("SHOW STATUS LIKE 'Ssl_cipher'")[0][1]:
             raise ServerSaid(_TLS_FAILED, "the server does not offer TLS")
         mode = f"{_SQL_MODE},{_STRICT}" if target.strict else _SQL_MODE
@@ -174,6 +181,28 @@ class Connection:
         """Rows affected, as the server counts them. Parameters are bound by the driver; their mark is %s."""
         with self._translated(), self._raw.cursor() as cursor:
             return cursor.execute(sql, params)
+
+    def execute_prepared(self, sql: str, parameters: bytes) -> None:
+        """A statement with `?` for parameters, and these as `prepared.EncodedRows` gives them. It is prepared the first time."""
+        with self._translated():
+            head = EXECUTE.pack(self._prepare(sql), 0, 1)
+            self._raw._execute_command(_STATEMENT_EXECUTE, head + parameters)
+            self._raw._read_query_result()
+
+    def _prepare(self, sql: str) -> int:
+        if sql in self._prepared:
+            self._prepared.move_to_end(sql)
+            return self._prepared[sql]
+        self._raw._execute_command(_STATEMENT_PREPARE, sql)
+        _, number, _, parameters = PREPARED.unpack_from(self._raw._read_packet().get_all_data())
+        # A description of every parameter, which says nothing, and an end mark.
+        while parameters and not self._raw._read_packet().is_eof_packet():
+            pass
+        if len(self._prepared) >= _MOST_PREPARED:
+            _, oldest = self._prepared.popitem(last=False)
+            self._raw._execute_command(_STATEMENT_CLOSE, oldest.to_bytes(4, "little"))
+        self._prepared[sql] = number
+        return number
 
     def query(self, sql: str, params: Sequence[Any] | None = None) -> list[tuple]:
         with self._translated(), self._raw.cursor() as cursor:
@@ -211,13 +240,6 @@ def _server_said(error: Exception, from_driver: bool) -> ServerSaid:
 
 
 def driver() -> ModuleType:
-    """The fastest driver that is installed."""
-    try:
-        import MySQLdb
-
-        return MySQLdb
-    except ImportError:
-        pass
     try:
         import pymysql
     except ImportError:
@@ -227,7 +249,7 @@ def driver() -> ModuleType:
     return pymysql
 
 
-def _arguments(module: ModuleType, target: Target) -> dict[str, Any]:
+def _arguments(target: Target) -> dict[str, Any]:
     arguments: dict[str, Any] = {
         "host": target.host,
         "port": target.port,
@@ -238,13 +260,7 @@ def _arguments(module: ModuleType, target: Target) -> dict[str, Any]:
         "read_timeout": max(1, round(target.read_timeout)),
         "write_timeout": max(1, round(target.write_timeout)),
     }
-    if not target.tls:
-        return arguments
-    if module.__name__ == "MySQLdb":
-        files = {"ca": target.ssl_ca, "cert": target.ssl_cert, "key": target.ssl_key}
-        mode = "VERIFY_IDENTITY" if target.ssl_ca else "REQUIRED"
-        return {**arguments, "ssl": {name: path for name, path in files.items() if path}, "ssl_mode": mode}
-    return {**arguments, "ssl": _tls_context(target)}
+    return {**arguments, "ssl": _tls_context(target)} if target.tls else arguments
 
 
 def _tls_context(target: Target) -> Any:

@@ -59,7 +59,7 @@ class BadConnectionSetting(MysqlError):
 
 
 class DriverMissing(MysqlError):
-    """Neither mysqlclient nor PyMySQL is installed."""
+    """PyMySQL is not installed."""
 
 
 class MissingHiddenColumn(TidemarkError):
@@ -75,7 +75,7 @@ class UnknownOutcome(MysqlError):
 LOST_CONNECTION = frozenset(
     {0, 1040, 1053, 1077, 1079, 1080, 1152, 1158, 1159, 1160, 1161, 1927, 2002, 2003, 2006, 2013, 2055}
 )
-# The server rolled back or refused for now. 1205 lock wait, 1213 deadlock, 1020/1412 changed meanwhile; TiDB: 8002/8022/9007 conflict, 8005 write
+# The server rolled back or refused for now. 1205 lock wait, 1213 deadlock, 1020/1412/1615 changed meanwhile; TiDB: 8002/8022/9007 conflict, 8005 write
 # conflict, 8027/8028/8029 schema changed or out of date, 9001-9006 and 9010-9013 PD or TiKV busy, 8229 transaction aborted, 8252 conflict.
 _TRY_AGAIN = frozenset(
     {
@@ -84,6 +84,7 @@ _TRY_AGAIN = frozenset(
         1213,
         1412,
         1614,
+        1615,
         8002,
         8005,
         8022,
@@ -192,6 +193,11 @@ _CODES = {
         TooLarge,
         "a statement is larger than max_allowed_packet",
         "raise max_allowed_packet on the server, then run again",
+    ),
+    1461: _Meaning(
+        TooLarge,
+        "the server has no room for another prepared statement",
+        "raise max_prepared_stmt_count on the server, or lower worker-count in the sink URI, then run again",
     ),
     8004: _Meaning(
         TooLarge, "the transaction is too large for TiDB", "lower max-txn-row in the sink URI, then run again"

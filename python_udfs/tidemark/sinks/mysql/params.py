@@ -1,13 +1,13 @@
-"""Column values as parameters of a statement, one Python list per column.
+"""Column values as parameters of a statement, and what keys a server takes for equal.
 
 | MySQL type | parameter |
 |---|---|
-| integers, year, enum, set, bit | int (ENUM, SET and BIT by number: a name would depend on the connection's character set) |
-| float, double | float; what is not a finite number is 0, as TiCDC writes it |
-| decimal | text, all digits |
-| date, datetime, timestamp, time, json, vector | text |
-| char, varchar, text | text |
-| binary, varbinary, blob | bytes |
+| integers, year, enum, set, bit | int64 or uint64 (ENUM, SET and BIT by number: a name would depend on the connection's character set) |
+| float, double | float64; what is not a finite number is 0, as TiCDC writes it |
+| decimal | decimal, all digits |
+| date, datetime, timestamp, time, json, vector | string |
+| char, varchar, text | string |
+| binary, varbinary, blob | binary |
 
 The family of a column decides once for all its rows.
 """
@@ -25,35 +25,25 @@ from tidemark.wire.table_info import Column
 from tidemark.wire.text import decimal_text
 from tidemark.wire.types import Kind
 
-# Bytes of a number in a statement, about: what a row is counted with besides its texts.
-NUMBER_BYTES = 12
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _ALL_BITS = 0xFFFFFFFFFFFFFFFF
 
 
-def column_params(array: pa.Array, column: Column) -> list[Any]:
+def column_params(array: pa.Array, column: Column) -> pa.Array:
     """The parameters of one column."""
-    if column.kind in (Kind.FLOAT, Kind.DOUBLE):
-        finite = pc.is_finite(array)
-        if pc.all(finite, min_count=0).as_py() is False:
-            array = pc.if_else(finite, array, pa.scalar(0.0, array.type))
-    elif column.kind is Kind.DECIMAL:
-        array = decimal_text(array)
-    return array.to_pylist()
+    if column.kind not in (Kind.FLOAT, Kind.DOUBLE):
+        return array
+    array = array.cast(pa.float64())
+    finite = pc.is_finite(array)
+    if pc.all(finite, min_count=0).as_py() is False:
+        array = pc.if_else(finite, array, pa.scalar(0.0))
+    return array
 
 
-def row_params(columns: Sequence[list[Any]]) -> list[tuple]:
-    """Lists of columns -> one tuple per row."""
-    return list(zip(*columns, strict=True))
-
-
-def row_sizes(batch: pa.RecordBatch) -> np.ndarray:
-    """About how many bytes each row takes in a statement."""
-    sizes = np.full(batch.num_rows, NUMBER_BYTES * batch.num_columns, dtype=np.int64)
-    for array in batch.columns:
-        if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
-            sizes += pc.binary_length(array).fill_null(0).to_numpy(zero_copy_only=False)
-    return sizes
+def row_params(params: pa.RecordBatch) -> list[tuple[Any, ...]]:
+    """A tuple per row, decimals as text: what people and comparisons with TiCDC see."""
+    columns = [decimal_text(array) if pa.types.is_decimal(array.type) else array for array in params.columns]
+    return list(zip(*(array.to_pylist() for array in columns), strict=True))
 
 
 def key_codes(batch: pa.RecordBatch, key: Sequence[Column], *, fold_case: bool = False) -> np.ndarray:

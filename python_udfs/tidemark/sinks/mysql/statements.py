@@ -29,9 +29,6 @@ ORIGIN_TS = "_tidb_origin_ts"
 COMMIT_TS = "_tidb_commit_ts"
 SOFT_DELETE_TIME = "_tidb_softdelete_time"
 
-# Stands for a parameter until it is known how the driver marks one. No name in MySQL has this character.
-_PARAMETER = "\0"
-
 
 def quote(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
@@ -56,14 +53,6 @@ class Statement:
     most_rows: int = 0
 
     def sql(self, rows: int) -> str:
-        """With `?` for parameters, as it is shown to people and compared with TiCDC."""
-        return self._text(rows).replace(_PARAMETER, "?")
-
-    def driver_sql(self, rows: int) -> str:
-        """With `%s` for parameters, as Python's drivers take it."""
-        return self._text(rows).replace("%", "%%").replace(_PARAMETER, "%s")
-
-    def _text(self, rows: int) -> str:
         return self.head + self.between.join([self.row] * rows) + self.tail
 
 
@@ -108,8 +97,8 @@ def delete_rows(table: TableInfo) -> Statement:
     head = f"DELETE FROM {qualified(table.schema, table.table)} WHERE "
     shown = f"{table.schema}.{table.table}"
     if len(key) == 1:
-        return Statement("delete", shown, key, f"{head}{quote(key[0].name)} IN (", _PARAMETER, tail=")")
-    row = "(" + " AND ".join(f"{quote(column.name)} = {_PARAMETER}" for column in key) + ")"
+        return Statement("delete", shown, key, f"{head}{quote(key[0].name)} IN (", "?", tail=")")
+    row = "(" + " AND ".join(f"{quote(column.name)} = ?" for column in key) + ")"
     return Statement("delete", shown, key, head, row, between=" OR ")
 
 
@@ -129,7 +118,7 @@ def handle_columns(table: TableInfo) -> tuple[Column, ...]:
 
 def _insert(verb: str, kind: str, table: TableInfo, columns: Sequence[Column]) -> Statement:
     names = ",".join(quote(column.name) for column in columns)
-    row = "(" + ",".join(_PARAMETER * len(columns)) + ")"
+    row = "(" + ",".join("?" * len(columns)) + ")"
     head = f"{verb} INTO {qualified(table.schema, table.table)} ({names}) VALUES "
     return Statement(kind, f"{table.schema}.{table.table}", tuple(columns), head, row)
 
@@ -149,13 +138,14 @@ def _equal(column: Column) -> str:
     name = quote(column.name)
     if column.kind is Kind.DECIMAL:
         precision, scale = decimal_digits(column)
-        return f"{name} <=> CAST({_PARAMETER} AS DECIMAL({precision},{scale}))"
+        return f"{name} <=> CAST(? AS DECIMAL({precision},{scale}))"
     if column.kind in (Kind.JSON, Kind.VECTOR):
-        return f"CAST({name} AS CHAR) <=> {_PARAMETER}"
+        return f"CAST({name} AS CHAR) <=> ?"
     if (
         column.kind is Kind.STRING
         and column.charset != types.BINARY_CHARSET
         and not column.collate.endswith("_bin")
     ):
-        return f"{name} <=> {_PARAMETER} COLLATE utf8mb4_bin"
-    return f"{name} <=> {_PARAMETER}"
+        # Before it has a value a parameter has no character set for the collation.
+        return f"{name} <=> CONVERT(? USING utf8mb4) COLLATE utf8mb4_bin"
+    return f"{name} <=> ?"

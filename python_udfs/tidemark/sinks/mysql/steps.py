@@ -22,14 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.compat import Compat
-from tidemark.sinks.mysql.params import (
-    NUMBER_BYTES,
-    column_params,
-    key_codes,
-    key_hashes,
-    row_params,
-    row_sizes,
-)
+from tidemark.sinks.mysql.params import column_params, key_codes, key_hashes, row_params
 from tidemark.sinks.mysql.statements import (
     COMMIT_TS,
     ORIGIN_TS,
@@ -47,23 +40,20 @@ from tidemark.wire.table_info import TableInfo
 
 @dataclass(frozen=True)
 class Step:
-    """`rows`: a tuple of parameters per row. `lanes` (uint64) and `sizes` (bytes, about) have an entry per row."""
+    """`params`: a line per row, a column per parameter. `lanes` (uint64) has an entry per row."""
 
     statement: Statement
-    rows: list[tuple]
+    params: pa.RecordBatch
     lanes: np.ndarray
-    sizes: np.ndarray
     # Whether writing a row twice is the same as writing it once.
     repeatable: bool = True
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return self.params.num_rows
 
-
-def plain_step(statement: Statement, rows: list[tuple]) -> Step:
-    """A step of rows that exist as parameters already, all in one lane."""
-    zeros = np.zeros(len(rows), dtype=np.uint64)
-    return Step(statement, rows, zeros, np.full(len(rows), NUMBER_BYTES * len(statement.columns)))
+    @property
+    def rows(self) -> list[tuple]:
+        return row_params(self.params)
 
 
 def lww_steps(
@@ -172,8 +162,6 @@ def _keyless(batch: RowBatch) -> Iterator[Step]:
 
 
 def _step(statement: Statement, rows: pa.RecordBatch, lanes: np.ndarray, repeatable: bool = True) -> Step:
-    taken = rows.select([column.name for column in statement.columns])
-    params = [
-        column_params(array, column) for array, column in zip(taken.columns, statement.columns, strict=True)
-    ]
-    return Step(statement, row_params(params), lanes, row_sizes(taken), repeatable)
+    names = [column.name for column in statement.columns]
+    params = [column_params(rows.column(column.name), column) for column in statement.columns]
+    return Step(statement, pa.RecordBatch.from_arrays(params, names=names), lanes, repeatable)

@@ -2,7 +2,7 @@
 
 A lane is a connection and a thread. A row belongs to the lane that its key's number gives, so that changes of one key are written in order; lanes do not wait
 for each other. Each lane cuts its rows into multi-row statements and these into transactions of bounded rows and bytes, and does
-each transaction until it is committed (`retrying`).
+each transaction until it is committed (`retrying`). Numbers of rows are powers of two, so that a few prepared statements do for any number.
 
 `write` returns when everything is committed. When it raises, some transactions may be committed and others not: giving it the same
 steps again ends in the state of a run without the error. What a caller derives from it (a checkpoint) it must write afterwards.
@@ -14,24 +14,28 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
-from itertools import chain
 
 import numpy as np
+import pyarrow as pa
 
 from tidemark.config import Settings
 from tidemark.sinks.mysql.connection import Connection, Target
+from tidemark.sinks.mysql.prepared import MOST_PARAMETERS, EncodedRows, encode_rows
 from tidemark.sinks.mysql.retrying import Doing, Retry, Session
 from tidemark.sinks.mysql.statements import Statement
 from tidemark.sinks.mysql.steps import Step
 
+# What a statement's packet has besides its rows, rounded up.
+_HEAD_BYTES = 16
+
 
 @dataclass(frozen=True)
 class Limits:
-    """How work is cut. Bytes are those of the values; a statement is kept to half of what the server accepts, since quoting may double it."""
+    """How work is cut."""
 
     connections: int = 4
-    statement_rows: int = 500
-    transaction_rows: int = 2000
+    statement_rows: int = 512
+    transaction_rows: int = 2048
     transaction_bytes: int = 8 * 1024 * 1024
 
     @classmethod
@@ -58,11 +62,16 @@ class Written:
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of one statement."""
+    """Rows of one statement: `rows` from `start` to `end`."""
 
     statement: Statement
-    rows: list[tuple]
+    rows: EncodedRows
+    start: int
+    end: int
     repeatable: bool
+
+    def __len__(self) -> int:
+        return self.end - self.start
 
 
 class Writer:
@@ -80,10 +89,11 @@ class Writer:
         self._threads = ThreadPoolExecutor(limits.connections, thread_name_prefix="tidemark-mysql")
         try:
             # A wrong address or password is told now, and at once.
-            self.is_tidb = self._lanes[0].session.open().is_tidb
+            first = self._lanes[0].session.open()
         except BaseException:
             self.close()
             raise
+        self.is_tidb, self._packet = first.is_tidb, first.max_packet
 
     def __enter__(self) -> Writer:
         return self
@@ -96,7 +106,9 @@ class Writer:
         steps = [step for step in steps if len(step)]
         stop = threading.Event()
         running = [
-            self._threads.submit(lane.write, lane_parts(steps, number, len(self._lanes)), self._limits, stop)
+            self._threads.submit(
+                lane.write, lane_parts(steps, number, len(self._lanes)), self._limits, self._packet, stop
+            )
             for number, lane in enumerate(self._lanes)
             if steps
         ]
@@ -117,32 +129,38 @@ class Writer:
             lane.session.close()
 
 
-def lane_parts(steps: list[Step], lane: int, lanes: int) -> list[tuple[Step, np.ndarray]]:
+def lane_parts(steps: list[Step], lane: int, lanes: int) -> Iterator[tuple[Step, EncodedRows]]:
     """The rows of every step that belong to a lane, in order."""
-    count = np.uint64(lanes)
-    return [(step, np.flatnonzero(step.lanes % count == lane)) for step in steps]
+    for step in steps:
+        chosen = np.flatnonzero(step.lanes % np.uint64(lanes) == lane)
+        if len(chosen):
+            yield step, encode_rows(step.params.take(pa.array(chosen)))
 
 
-def cut(parts: list[tuple[Step, np.ndarray]], limits: Limits, packet: int) -> Iterator[list[Part]]:
+def cut(parts: Iterable[tuple[Step, EncodedRows]], limits: Limits, packet: int) -> Iterator[list[Part]]:
     """Transactions, each a list of multi-row statements. A row that is larger than a limit is alone."""
     transaction: list[Part] = []
     rows_left, bytes_left = limits.transaction_rows, limits.transaction_bytes
-    for step, chosen in parts:
-        ends = np.cumsum(step.sizes[chosen])
-        most = min(limits.statement_rows, step.statement.most_rows or limits.statement_rows)
+    for step, rows in parts:
+        ends = np.cumsum(rows.sizes)
+        most = min(
+            limits.statement_rows,
+            step.statement.most_rows or limits.statement_rows,
+            max(1, MOST_PARAMETERS // len(step.statement.columns)),
+        )
         start = 0
-        while start < len(chosen):
+        while start < len(rows):
             before = int(ends[start - 1]) if start else 0
-            end = int(np.searchsorted(ends, before + min(bytes_left, packet // 2), side="right"))
-            end = min(end, start + most, start + rows_left, len(chosen))
-            if end == start:
+            end = int(np.searchsorted(ends, before + min(bytes_left, packet - _HEAD_BYTES), side="right"))
+            count = min(end - start, most, rows_left)
+            if not count:
                 if transaction:
                     yield transaction
                     transaction, rows_left, bytes_left = [], limits.transaction_rows, limits.transaction_bytes
                     continue
-                end = start + 1
-            rows = list(map(step.rows.__getitem__, chosen[start:end].tolist()))
-            transaction.append(Part(step.statement, rows, step.repeatable))
+                count = 1
+            end = start + (1 << (count.bit_length() - 1))
+            transaction.append(Part(step.statement, rows, start, end, step.repeatable))
             rows_left -= end - start
             bytes_left -= int(ends[end - 1]) - before
             start = end
@@ -157,12 +175,11 @@ class _Lane:
     def __init__(self, session: Session):
         self.session = session
 
-    def write(self, parts: list[tuple[Step, np.ndarray]], limits: Limits, stop: threading.Event) -> Written:
+    def write(
+        self, parts: Iterable[tuple[Step, EncodedRows]], limits: Limits, packet: int, stop: threading.Event
+    ) -> Written:
         written = Written()
-        if not any(len(chosen) for _, chosen in parts):
-            return written
         try:
-            packet, _ = self.session.run(lambda connection, _: connection.max_packet)
             for transaction in cut(parts, limits, packet):
                 if stop.is_set():
                     break
@@ -177,10 +194,10 @@ class _Lane:
         def work(connection: Connection, doing: Doing) -> None:
             for part in transaction:
                 doing.table, doing.statement = part.statement.table, part.statement.kind
-                sql = part.statement.driver_sql(len(part.rows))
-                connection.execute(sql, list(chain.from_iterable(part.rows)))
+                parameters = part.rows.parameters(part.start, part.end)
+                connection.execute_prepared(part.statement.sql(len(part)), parameters)
             doing.is_last_chance = not all(part.repeatable for part in transaction)
             connection.commit()
 
         _, retries = self.session.run(work)
-        return Written(sum(len(part.rows) for part in transaction), len(transaction), 1, retries)
+        return Written(sum(len(part) for part in transaction), len(transaction), 1, retries)
