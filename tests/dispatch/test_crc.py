@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tidemark.dispatch.crc import crc32_integers, crc32_texts
+from tidemark.dispatch.crc_integers import crc32_integers
+from tidemark.dispatch.crc_texts import crc32_texts
 
 # The first example also builds the tables.
 settings.register_profile("no deadline", deadline=None)

@@ -11,11 +11,10 @@ import zlib
 import numpy as np
 import pyarrow as pa
 
-from tidemark.dispatch.crc import layout
+from tidemark.dispatch.crc_texts import WORD, words_of
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.text import canonical_text
 
-_WORD = 8
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -42,16 +41,13 @@ def _fingerprints(values: pa.Array) -> np.ndarray:
         return _mix(np.frombuffer(values.buffers()[1], np.uint64, len(values), values.offset * 8))
     if not len(values):
         return np.zeros(0, np.uint64)
-    bytes_, starts, ends = layout(values)
-    lengths = ends - starts
+    words, lengths = words_of(values)
     out = lengths.astype(np.uint64)
-    words_at = np.ndarray((len(bytes_) - _WORD + 1,), "<u8", bytes_, strides=(1,))
-    for after in range(0, int(lengths.max()), _WORD):
+    for after in range(0, int(lengths.max()), WORD):
         rows = np.flatnonzero(lengths > after)
         # A word that reaches back over the start of its text is shifted until only the text's bytes are left.
-        surplus = np.maximum(0, _WORD - (lengths[rows] - after)).astype(np.uint64)
-        words = words_at[ends[rows] - (after + _WORD)] >> (surplus * np.uint64(8))
-        out[rows] = _mix(out[rows] + words)
+        surplus = np.maximum(0, WORD - (lengths[rows] - after)).astype(np.uint64)
+        out[rows] = _mix(out[rows] + (words.before(words.ends[rows] - after) >> (surplus * np.uint64(8))))
     return out
 
 

@@ -21,7 +21,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.dispatch.crc import crc32_integers, crc32_texts
+from tidemark.dispatch.crc_integers import crc32_integers
+from tidemark.dispatch.crc_texts import crc32_texts
 from tidemark.wire.floats import go_f
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import Column, TableInfo

@@ -1,0 +1,81 @@
+"""CRC-32 of the decimal texts of integers, without writing the texts.
+
+Numbers are taken four digits at a time, each group being one lookup. The leading group also tells how many digits the number has, so its table
+holds the CRC of the prefix and that many "0" as well. See `crc` for the algebra.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache, lru_cache
+
+import numpy as np
+
+from tidemark.dispatch.crc import CHUNK, both, byte_contributions
+
+_GROUP_DIGITS = 4
+_GROUP = 10**_GROUP_DIGITS
+_MAX_DIGITS = 20
+
+
+def crc32_integers(prefix: bytes, values: np.ndarray) -> np.ndarray:
+    """crc32(prefix + decimal text) of every int64 or uint64 value, as uint32."""
+    out = np.empty(len(values), np.uint32)
+    for first in range(0, len(values), CHUNK):
+        rows = slice(first, first + CHUNK)
+        out[rows] = _signed(prefix, values[rows])
+    return out
+
+
+def _signed(prefix: bytes, values: np.ndarray) -> np.ndarray:
+    if values.dtype == np.uint64 or values.min() >= 0:
+        return _naturals(prefix, values.view(np.uint64))
+    # The smallest int64 has no positive twin; its two's complement read as unsigned is its magnitude.
+    magnitudes = np.abs(values).view(np.uint64)
+    out = _naturals(prefix, magnitudes)
+    negative = np.flatnonzero(values < 0)
+    out[negative] = _naturals(prefix + b"-", magnitudes[negative])
+    return out
+
+
+def _naturals(prefix: bytes, numbers: np.ndarray) -> np.ndarray:
+    groups_after = (len(str(int(numbers.max()))) - 1) // _GROUP_DIGITS
+    out, rest = None, numbers
+    for table in _group_tables()[:groups_after]:
+        above = rest // np.uint64(_GROUP)
+        part = _lookup(table, rest - above * np.uint64(_GROUP))
+        out = part if out is None else np.bitwise_xor(out, part, out=out)
+        rest = above
+    leading = _lookup(_leading_table(prefix, groups_after), rest)
+    if out is None:
+        return leading
+    out ^= leading
+    # Numbers without a digit in the leading group are done again among themselves.
+    shorter = np.flatnonzero(rest == 0)
+    if shorter.size:
+        out[shorter] = _naturals(prefix, numbers[shorter])
+    return out
+
+
+def _lookup(table: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    # Every number lies within the table; "clip" spares numpy the check.
+    return table.take(numbers.view(np.int64), mode="clip")
+
+
+@cache
+def _group_tables() -> tuple[np.ndarray, ...]:
+    """Table g: what four digits contribute when 4g digits follow them, by the number they form."""
+    single = byte_contributions(_MAX_DIGITS)[:, :10]
+    return tuple(
+        both(both(single[low + 3], single[low + 2]), both(single[low + 1], single[low]))
+        for low in range(0, _MAX_DIGITS, _GROUP_DIGITS)
+    )
+
+
+@lru_cache(maxsize=256)
+def _leading_table(prefix: bytes, groups_after: int) -> np.ndarray:
+    """What the leading digits of a number contribute, with the crc32 of the prefix and as many "0" as the number has digits."""
+    leading = np.arange(_GROUP)
+    digits = _GROUP_DIGITS * groups_after + 1 + sum(leading >= 10**n for n in range(1, _GROUP_DIGITS))
+    zeros = np.array([zlib.crc32(prefix + b"0" * n) for n in range(_MAX_DIGITS + 1)], np.uint32)
+    return zeros[digits] ^ _group_tables()[groups_after]

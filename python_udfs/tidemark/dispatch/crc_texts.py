@@ -1,0 +1,213 @@
+"""CRC-32 of texts: what varies between the texts of a column costs lookups, what does not vary costs none. See `crc` for the algebra.
+
+Texts of one length are the rows of a matrix of bytes. C(text) = C(first) ^ C(text ^ first), so a bit that is the same in all texts drops out. The bits
+that vary are packed into 16-bit indexes, each of which takes one lookup:
+
+    index = window ^ window << 4 ^ ...            a window is two neighbouring bytes of every text
+
+C is linear, so constant bits that overlap in an index do no harm: they change all its lookups by the same number. Varying bits must not overlap. In digits
+only the low half of a byte varies, so four digits make one index: a datetime of 26 characters takes four or five lookups instead of 13.
+
+Texts of several lengths are made rows of one length first: the last eight bytes of each, the eight before them and so on, with zero bytes, which contribute
+nothing, before the start of the text.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tidemark.dispatch.crc import CHUNK, byte_contributions
+
+WORD = 8
+# From this length on, one zlib call per value costs less than the rounds it would add for the whole column.
+_LONG = 128
+
+
+def crc32_texts(prefix: bytes, texts: pa.Array) -> np.ndarray:
+    """crc32(prefix + text) of every value of a string or binary array, as uint32; NULLs count as empty."""
+    out = np.empty(len(texts), np.uint32)
+    for first in range(0, len(texts), CHUNK):
+        _crc32_texts(prefix, texts.slice(first, CHUNK), out[first : first + CHUNK])
+    return out
+
+
+def _crc32_texts(prefix: bytes, texts: pa.Array, out: np.ndarray) -> None:
+    data, offsets = _data_and_offsets(texts)
+    lengths = offsets[1:] - offsets[:-1]
+    longest = int(lengths.max())
+    if longest >= _LONG:
+        is_long = lengths >= _LONG
+        _any_length(prefix, Words(data, offsets), np.where(is_long, 0, lengths), out)
+        start_crc, view = zlib.crc32(prefix), memoryview(data)
+        for row in np.flatnonzero(is_long).tolist():
+            out[row] = zlib.crc32(view[offsets[row] : offsets[row + 1]], start_crc)
+    elif len(out) * longest == len(data):
+        out[:] = _by_length(prefix)[longest]
+        if longest:
+            _xor_contributions(out, data, _varying(data, longest), 0)
+    else:
+        _any_length(prefix, Words(data, offsets), lengths, out)
+
+
+def _any_length(prefix: bytes, texts: Words, lengths: np.ndarray, out: np.ndarray) -> None:
+    _by_length(prefix).take(lengths, out=out, mode="clip")
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    for after in range(0, longest, WORD):
+        rows = slice(None) if shortest > after else np.flatnonzero(lengths > after)
+        words = texts.before(texts.ends[rows] - after)
+        if shortest < after + WORD:
+            words &= _KEEP_LAST.take(lengths[rows] - after, mode="clip")
+        crcs = out[rows]
+        filled = min(longest - after, WORD)
+        _xor_contributions(crcs, words.view(np.uint8), bytes(WORD - filled) + b"\xff" * filled, after)
+        out[rows] = crcs
+
+
+_KEEP_LAST = np.array([(1 << 64) - (1 << 8 * (WORD - n)) for n in range(WORD + 1)], "<u8")
+
+
+def _xor_contributions(crcs: np.ndarray, rows: np.ndarray, varying: bytes, after: int) -> None:
+    """XOR into every CRC what its row of bytes contributes when `after` bytes follow it. Bits that are not in `varying` are the same in all rows."""
+    length = len(varying)
+    first = rows[:length].tobytes()
+    constant = zlib.crc32(first + bytes(after)) ^ zlib.crc32(bytes(length + after))
+    for windows, table in _lookups(varying, after):
+        index = None
+        for window in windows:
+            # Two bytes, or the last byte alone.
+            dtype = "<u2" if window.start + 2 <= length else np.uint8
+            values = np.ndarray(len(crcs), dtype, rows, window.start, length)
+            if window.shift:
+                values = np.left_shift(values, window.shift, dtype=np.uint16)
+            index = values if index is None else np.bitwise_xor(index, values, dtype=np.uint16)
+        part = table.take(index, mode="clip")
+        constant ^= int(part[0])
+        crcs ^= part
+    crcs ^= np.uint32(constant)
+
+
+def _varying(rows: np.ndarray, length: int) -> bytes:
+    """Which halves of which bytes are not the same in all rows, as a row with their bits set."""
+    # Many rows side by side make long vectors for numpy to combine. The last ones may be combined twice.
+    wide = 64 * length
+    blocks = rows[: len(rows) - len(rows) % wide].reshape(-1, wide)
+    last = rows[-wide:]
+    some, every = (combine.reduce(blocks, axis=0) for combine in (np.bitwise_or, np.bitwise_and))
+    if len(last) == wide:
+        some, every = some | last, every & last
+    else:
+        some = every = last
+    some = np.bitwise_or.reduce(some.reshape(-1, length), axis=0)
+    every = np.bitwise_and.reduce(every.reshape(-1, length), axis=0)
+    # Halves instead of bits, so that the batches of a column mostly share their tables.
+    return (some ^ every).tobytes().translate(_WHOLE_HALVES)
+
+
+_WHOLE_HALVES = bytes((0x0F if byte & 0x0F else 0) | (0xF0 if byte & 0xF0 else 0) for byte in range(256))
+
+
+class _Window(NamedTuple):
+    start: int
+    bits: int  # that vary
+    shift: int  # to the left, in the index
+
+
+@lru_cache(maxsize=256)
+def _lookups(varying: bytes, after: int) -> list[tuple[tuple[_Window, ...], np.ndarray]]:
+    """The indexes that hold all varying bits, with the table of each."""
+    indexes: list[list[_Window]] = []
+    start = 0
+    while start < len(varying):
+        bits = int.from_bytes(varying[start : start + 2], "little")
+        if not bits & 0xFF:
+            start += 1
+            continue
+        _place(indexes, start, bits)
+        start += 2
+    following = len(varying) + after - 1
+    return [
+        (tuple(windows), _table(tuple((following - w.start, w.bits, w.shift) for w in windows)))
+        for windows in indexes
+    ]
+
+
+def _place(indexes: list[list[_Window]], start: int, bits: int) -> None:
+    """Put a window into the first index that has room for its bits."""
+    for windows in indexes:
+        taken = sum(window.bits << window.shift for window in windows)
+        for shift in (0, 4, 8, 12):
+            if bits << shift < 1 << 16 and not taken & bits << shift:
+                windows.append(_Window(start, bits, shift))
+                return
+    indexes.append([_Window(start, bits, 0)])
+
+
+@lru_cache(maxsize=256)
+def _table(windows: tuple[tuple[int, int, int], ...]) -> np.ndarray:
+    """What the varying bits of an index contribute; a window is (bytes that follow its first byte, bits, shift)."""
+    contributions = [0] * 16
+    for following, bits, shift in windows:
+        for bit in range(16):
+            if bits >> bit & 1:
+                single = byte_contributions(_LONG + WORD)[following - bit // 8]
+                contributions[bit + shift] = int(single[1 << bit % 8])
+    table = np.zeros(1, np.uint32)
+    for contribution in contributions:
+        table = np.concatenate([table, table ^ np.uint32(contribution)])
+    return table
+
+
+@lru_cache(maxsize=1024)
+def _by_length(prefix: bytes) -> np.ndarray:
+    """[n]: crc32 of the prefix and n zero bytes, for every length that is not long."""
+    crcs = [zlib.crc32(prefix)]
+    for _ in range(_LONG):
+        crcs.append(zlib.crc32(b"\0", crcs[-1]))
+    return np.array(crcs, np.uint32)
+
+
+class Words:
+    """The bytes of texts, to be read eight at a time from any place."""
+
+    def __init__(self, data: np.ndarray, offsets: np.ndarray):
+        # The padding lets the first text be read back over its start.
+        padded = np.empty(WORD + len(data), np.uint8)
+        padded[:WORD] = 0
+        padded[WORD:] = data
+        # [i] is the word before byte i of the data.
+        self._before = np.ndarray(len(data) + 1, "<u8", padded, strides=1)
+        self.ends = offsets[1:]
+
+    def before(self, ends: np.ndarray) -> np.ndarray:
+        """The eight bytes before each place, as little-endian numbers."""
+        return self._before[ends]
+
+
+def words_of(texts: pa.Array) -> tuple[Words, np.ndarray]:
+    """The words of a string or binary array, and the lengths of its texts."""
+    data, offsets = _data_and_offsets(texts)
+    return Words(data, offsets), offsets[1:] - offsets[:-1]
+
+
+def _data_and_offsets(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of all texts, and where each text starts in them, and where the last one ends."""
+    wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
+    if not (wide or pa.types.is_string(texts.type) or pa.types.is_binary(texts.type)):
+        raise TypeError(f"texts to hash must be strings or bytes, not {texts.type}")
+    _, offsets_buffer, data_buffer = texts.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int64 if wide else np.int32)[
+        texts.offset : texts.offset + len(texts) + 1
+    ]
+    first, last = int(offsets[0]), int(offsets[-1])
+    if first:
+        offsets = offsets - first
+    # Where all texts are empty there may be no buffer at all.
+    data = (
+        np.frombuffer(data_buffer, np.uint8, last - first, first) if last > first else np.empty(0, np.uint8)
+    )
+    return data, offsets
