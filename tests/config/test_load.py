@@ -7,6 +7,7 @@ import pytest
 from tidemark.compat import CompatError
 from tidemark.config import ConfigError, check, load
 from tidemark.config.keys import KindError, format_duration, parse_duration
+from tidemark.sinks.storage.layout import StorageLayout
 
 EVERYTHING = """
 case-sensitive = true
@@ -140,12 +141,28 @@ def test_tuning_keys_are_accepted_and_noted(everything):
     assert {
         "memory-quota",
         "mounter",
-        "scheduler",
+        "scheduler.region-threshold",
         "sink.encoder-concurrency",
         "sink.kafka-config.sasl-oauth-client-secret",
     } <= noted
     assert "mounter.worker-num" not in noted
+    assert "scheduler.enable-table-across-nodes" not in noted
     assert "sink.pulsar-config.oauth2.oauth2-issuer-url" not in noted
+
+
+@pytest.mark.parametrize("across", [True, False])
+def test_enable_table_across_nodes_reaches_the_storage_sink(across):
+    document = {"scheduler": {"enable-table-across-nodes": across}}
+    settings = load(document, "file:///tmp/out?protocol=csv")
+    assert settings.changefeed.scheduler.enable_table_across_nodes is across
+    assert StorageLayout(settings).across_nodes is across
+    assert not [
+        finding for finding in check(document, "file:///tmp/out?protocol=csv") if "scheduler" in finding.key
+    ]
+
+
+def test_enable_table_across_nodes_is_off_unless_set():
+    assert load({}, "file:///tmp/out?protocol=csv").changefeed.scheduler.enable_table_across_nodes is False
 
 
 def test_tuning_keys_are_still_checked_for_their_type():

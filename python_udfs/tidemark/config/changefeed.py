@@ -106,7 +106,11 @@ class Mounter:
 
 @dataclass(frozen=True)
 class Scheduler:
-    enable_table_across_nodes: bool | None = tuning(BOOL, "Split a table over nodes.")
+    enable_table_across_nodes: bool = key(
+        BOOL,
+        False,
+        "A table may be split over nodes: files of the storage sink then carry their dispatcher in their name.",
+    )
     region_threshold: int | None = tuning(INT, "Regions from which a table is split.")
     region_count_per_span: int | None = tuning(INT, "Regions of one part.")
     region_count_refresh_interval: timedelta | None = tuning(DURATION, "How often regions are counted.")
@@ -190,7 +194,7 @@ class Changefeed:
     event_collector_batch_count: int | None = tuning(integer(0, 8192), "Events of a batch inside TiCDC.")
     event_collector_batch_bytes: int | None = tuning(integer(0), "Bytes of a batch inside TiCDC.")
     mounter: Mounter = section(Mounter, "Row decoding in TiCDC.", tuning=True)
-    scheduler: Scheduler = section(Scheduler, "Spreading tables over nodes.", tuning=True)
+    scheduler: Scheduler = section(Scheduler, "Spreading tables over nodes.")
     synced_status: SyncedStatus = section(SyncedStatus, "When a changefeed counts as synced.", tuning=True)
     cyclic_replication: Cyclic = section(Cyclic, "Cyclic replication of old versions.", tuning=True)
 

@@ -69,7 +69,7 @@ class StorageLayout:
         self.digits = sink.file_index_digit
         self.table_id_paths = options.use_table_id_as_path
         self.column_ids = sink.cloud_storage.output_column_id
-        self.across_nodes = bool(settings.changefeed.scheduler.enable_table_across_nodes)
+        self.across_nodes = settings.changefeed.scheduler.enable_table_across_nodes
         self.encode_names = settings.compat.name == "design"
         self.design_schema_files = settings.compat.schema_file_design_fields
         self._partitions = sink.enable_partition_separator
