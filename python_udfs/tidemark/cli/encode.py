@@ -21,7 +21,6 @@ from typing import Any, BinaryIO
 
 from tidemark import compat
 from tidemark.cli.progress import Progress
-from tidemark.cli.watermark import Watermark
 from tidemark.config.load import load
 from tidemark.config.settings import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
@@ -43,6 +42,7 @@ from tidemark.wire.registry import decode
 from tidemark.wire.rows import RowBatch, decode_batches
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.tracker import SchemaTracker
+from tidemark.wire.watermark import Watermark
 
 SUMMARY = "print the messages that a sink would send"
 _JOINED = 32

@@ -11,14 +11,11 @@ import sys
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from tidemark.cli.progress import Progress
-from tidemark.logs import find_logs, open_log
+from tidemark.cli.log_events import log_events, read_logs
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.dml import DMLEvent
-from tidemark.wire.framing import Frame, Skipped, scan
 from tidemark.wire.json_form import json_line
-from tidemark.wire.registry import decode
 from tidemark.wire.rows import NO_ROW, OP_NAMES, decode_batch
 from tidemark.wire.text import canonical_values
 from tidemark.wire.tracker import SchemaInForce, SchemaTracker
@@ -35,22 +32,10 @@ def add_arguments(parser) -> None:
 def run(args) -> int:
     write = sys.stdout.buffer.write
     tracker = SchemaTracker()
-    bad = 0
-    for file in (file for path in args.logs for file in find_logs(path)):
-        progress = Progress(file.path)
-        with open_log(file.path) as log:
-            for offset, found in rows_of(log, tracker):
-                progress.advance(offset, file.size)
-                if isinstance(found, WireError):
-                    bad += 1
-                    print(f"tidemark rows: {file.path}: offset {offset}: {found}", file=sys.stderr)
-                    continue
-                for row in found:
-                    write(json_line({"file": file.path, "offset": offset, **row}))
-        progress.close()
+    for path, offset, rows in read_logs(args.logs, "rows", lambda log: rows_of(log, tracker)):
+        for row in rows:
+            write(json_line({"file": path, "offset": offset, **row}))
     sys.stdout.buffer.flush()
-    if bad:
-        print(f"tidemark rows: {bad} pieces could not be decoded", file=sys.stderr)
     return 0
 
 
@@ -58,23 +43,16 @@ def rows_of(
     log: BinaryIO, tracker: SchemaTracker
 ) -> Iterator[tuple[int, Iterator[dict[str, Any]] | WireError]]:
     """Per piece of the log that has rows or is wrong: its offset, with its rows or the error."""
-    for piece in scan(log):
-        if isinstance(piece, Skipped):
-            yield piece.offset, piece.error
-        elif not isinstance(piece, Frame):
-            yield (
-                piece.offset,
-                InvalidField(f"the last frame is not complete: {piece.length} bytes", offset=piece.offset),
-            )
-        else:
-            log.seek(piece.offset)
+    for offset, event in log_events(log, tracker):
+        if isinstance(event, WireError):
+            yield offset, event
+        elif isinstance(event, BatchDMLEvent | DMLEvent):
             try:
-                event = decode(log.read(piece.length))
-                tracker.feed(event)
-                if isinstance(event, BatchDMLEvent | DMLEvent):
-                    yield piece.offset, _rows(event, tracker)
+                rows = _rows(event, tracker)
             except WireError as error:
-                yield piece.offset, error.at(piece.offset)
+                yield offset, error.at(offset)
+            else:
+                yield offset, rows
 
 
 def _rows(event: BatchDMLEvent | DMLEvent, tracker: SchemaTracker) -> Iterator[dict[str, Any]]:

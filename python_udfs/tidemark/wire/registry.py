@@ -1,6 +1,6 @@
 """The event registry: every event type, its names, its family and the codec of each of its versions.
 
-A new version of an event is one file in `wire/events` and one line in VERSIONS; a new event type also gets a line in EVENT_TYPES. A reader
+A new version of an event is one file in `wire/events` and one line in VERSIONS; a new event type also gets a line in `event_types` and one in _EVENTS. A reader
 accepts the versions it knows, which are its own and all lower ones. Versions 0 and 1 of a type are one layout: the protocol's
 document numbers the first layouts 0, the running system writes most of them as 1.
 """
@@ -19,6 +19,7 @@ from tidemark.wire.errors import (
     WireError,
     WrongEventType,
 )
+from tidemark.wire.event_types import TYPE_NAMES
 from tidemark.wire.events import (
     batch_dml,
     batch_resolved,
@@ -45,36 +46,31 @@ from tidemark.wire.ids import ID_SIZE
 @dataclass(frozen=True)
 class EventType:
     id: int
-    type_name: str  # as the protocol calls it
-    name: str  # as our JSON and tables call it
-    family: str  # one staging model each: dml, ddl, resolved, syncpoint, handshake, control
+    type_name: str
+    name: str
+    family: str
     event: type[Event]
 
 
-EVENT_TYPES = {
-    row[0]: EventType(*row)
-    for row in (
-        (0, "DMLEvent", "dml", "dml", dml.DMLEvent),
-        (1, "BatchDMLEvent", "batch_dml", "dml", batch_dml.BatchDMLEvent),
-        (2, "DDLEvent", "ddl", "ddl", ddl.DDLEvent),
-        (3, "ResolvedEvent", "resolved", "resolved", resolved.ResolvedEvent),
-        (4, "BatchResolvedEvent", "batch_resolved", "resolved", batch_resolved.BatchResolvedEvent),
-        (5, "SyncPointEvent", "sync_point", "syncpoint", sync_point.SyncPointEvent),
-        (6, "ReadyEvent", "ready", "control", ready.ReadyEvent),
-        (7, "HandshakeEvent", "handshake", "handshake", handshake.HandshakeEvent),
-        (8, "NotReusableEvent", "not_reusable", "control", not_reusable.NotReusableEvent),
-        (9, "DropEvent", "drop", "control", drop.DropEvent),
-        (10, "CongestionControl", "congestion_control", "control", congestion_control.CongestionControl),
-        (11, "DispatcherHeartbeat", "dispatcher_heartbeat", "control", heartbeat.DispatcherHeartbeat),
-        (
-            12,
-            "DispatcherHeartbeatResponse",
-            "dispatcher_heartbeat_response",
-            "control",
-            heartbeat_response.DispatcherHeartbeatResponse,
-        ),
+_EVENTS = {
+    event.type_id: event
+    for event in (
+        dml.DMLEvent,
+        batch_dml.BatchDMLEvent,
+        ddl.DDLEvent,
+        resolved.ResolvedEvent,
+        batch_resolved.BatchResolvedEvent,
+        sync_point.SyncPointEvent,
+        ready.ReadyEvent,
+        handshake.HandshakeEvent,
+        not_reusable.NotReusableEvent,
+        drop.DropEvent,
+        congestion_control.CongestionControl,
+        heartbeat.DispatcherHeartbeat,
+        heartbeat_response.DispatcherHeartbeatResponse,
     )
 }
+EVENT_TYPES = {names.id: EventType(*names, _EVENTS[names.id]) for names in TYPE_NAMES}
 
 # (event type, version) -> codec
 VERSIONS: dict[tuple[int, int], Codec] = {

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tidemark.cli.watermark import Watermark
 from tidemark.config import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode.ddl import statements
@@ -32,6 +31,7 @@ from tidemark.wire.framing import Frame, Skipped, scan
 from tidemark.wire.registry import decode
 from tidemark.wire.rows import RowBatch, decode_batch
 from tidemark.wire.tracker import SchemaTracker
+from tidemark.wire.watermark import Watermark
 
 
 def write_log_to_tree(
