@@ -18,7 +18,9 @@ from tidemark.config.secrets import expand_environment
 def settings_option(changefeed: Any, sink_uri: str | None, compat: str) -> str:
     if isinstance(changefeed, str) and changefeed:
         changefeed = os.path.abspath(changefeed)
-    return json.dumps({"changefeed": changefeed, "sink_uri": sink_uri, "compat": compat})
+    text = json.dumps({"changefeed": changefeed, "sink_uri": sink_uri, "compat": compat})
+    # Spark would take ${NAME} in a statement for a variable of its own, and put nothing in its place.
+    return text.replace("$", "\\u0024")
 
 
 def settings_of(options: Mapping[str, str]) -> Settings:
