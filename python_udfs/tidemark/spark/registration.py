@@ -7,11 +7,12 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from tidemark.spark.event_log import EventLogSource
 from tidemark.spark.log_plan import LogPlanSource
+from tidemark.spark.mysql_sink import MysqlSource
 from tidemark.spark.row_changes import RowChangeSource
-from tidemark.spark.storage_sink import StorageSource
+from tidemark.spark.storage_tree import StorageSource
 from tidemark.spark.udfs import UDFS
 
-DATA_SOURCES = [EventLogSource, LogPlanSource, RowChangeSource, StorageSource]
+DATA_SOURCES = [EventLogSource, LogPlanSource, RowChangeSource, StorageSource, MysqlSource]
 
 
 def register_all(spark) -> None:

@@ -116,6 +116,11 @@ def handle_columns(table: TableInfo) -> tuple[Column, ...]:
     return tuple(table.columns_by_name[name] for name in table.handle_key)
 
 
+def has_other_unique_keys(table: TableInfo) -> bool:
+    """Whether rows of different handle keys can collide."""
+    return any(index.is_unique and set(index.columns) != set(table.handle_key) for index in table.indexes)
+
+
 def _insert(verb: str, kind: str, table: TableInfo, columns: Sequence[Column]) -> Statement:
     names = ",".join(quote(column.name) for column in columns)
     row = "(" + ",".join("?" * len(columns)) + ")"

@@ -7,8 +7,9 @@ Active-active (`lww_steps`): every insert and update is an upsert, deletes are i
 to a TiDB it is not sent again (`skip_replicated`), or it would travel in circles.
 
 Normal mode (`normal_steps`), table with a key: only what a key looks like at the end counts, so all deletes go first and then all rows that
-are there are replaced. Repeating this, or parts of it, ends in the same rows. Rows given to one call are the same snapshot, so REPLACE
-removes through a secondary unique key only rows that moved away or are written again.
+are there are replaced, in the order of their last changes. Repeating this, or parts of it, ends in the same rows. REPLACE also removes a row that has the
+same value in a secondary unique key: upstream that row had changed before, or changes in the same transaction, and so is written before or after. To
+keep it so, a table with such keys has one lane.
 Without a key: every change in order; an update is a delete and an insert. Repeating an insert gives a second row, as it does in TiCDC.
 """
 
@@ -30,6 +31,7 @@ from tidemark.sinks.mysql.statements import (
     delete_rows,
     delete_whole_row,
     handle_columns,
+    has_other_unique_keys,
     insert_rows,
     lww_upsert,
     replace_rows,
@@ -138,13 +140,14 @@ def _keyed(batch: RowBatch) -> Iterator[Step]:
     last = np.full(keys.max(initial=-1) + 1, -1, dtype=np.int64)
     last[keys] = np.arange(len(keys))
     last = np.sort(last[last >= 0])
+    is_free = not has_other_unique_keys(table)
     for statement, chosen in (
         (delete_rows(table), last[~puts[last]]),
         (replace_rows(table), last[puts[last]]),
     ):
         if len(chosen):
             rows = batch.columns.take(events[chosen])
-            yield _step(statement, rows, key_hashes(rows, key))
+            yield _step(statement, rows, key_hashes(rows, key) if is_free else _one_lane(len(chosen)))
 
 
 def _keyless(batch: RowBatch) -> Iterator[Step]:
@@ -157,8 +160,12 @@ def _keyless(batch: RowBatch) -> Iterator[Step]:
     for run in np.split(np.arange(len(events)), np.flatnonzero(np.diff(puts)) + 1):
         if len(run):
             rows = batch.columns.take(events[run])
-            lanes = np.zeros(len(run), dtype=np.uint64)
-            yield _step(insert if puts[run[0]] else delete, rows, lanes, repeatable=False)
+            statement = insert if puts[run[0]] else delete
+            yield _step(statement, rows, _one_lane(len(run)), repeatable=False)
+
+
+def _one_lane(count: int) -> np.ndarray:
+    return np.zeros(count, dtype=np.uint64)
 
 
 def _step(statement: Statement, rows: pa.RecordBatch, lanes: np.ndarray, repeatable: bool = True) -> Step:

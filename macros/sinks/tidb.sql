@@ -1,0 +1,32 @@
+{# Whether the sink URI is that of a TiDB or MySQL server. #}
+{% macro is_tidb_sink() %}
+  {{ return(tidemark.changefeed_setting('sink_kind') == 'mysql') }}
+{% endmacro %}
+
+
+{# What the database sink has to write now. #}
+{% macro tidb_range() %}
+  {{ return(tidemark.sink_range(tidemark.sink_checkpoint('tidb'))) }}
+{% endmacro %}
+
+
+{# Options of the database sink, rendered when it runs; none when there is nothing to write. #}
+{% macro tidb_sink_options() %}
+  {%- if not tidemark.is_tidb_sink() -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- set range = tidemark.tidb_range() -%}
+  {%- if range.up_to_ts <= range.after_ts -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {{ return({'settings': adapter.sink_settings(), 'schemas': tojson(tidemark.sink_schemas(range))}) }}
+{% endmacro %}
+
+
+{#
+  What has to go through one task. With last-writer-wins that is a key. Otherwise it is a table: an update may change the key, and a value of a secondary unique
+  key may move from one row to another.
+#}
+{% macro tidb_task_columns() %}
+  {{ return('schema_name, table_name, key' if tidemark.is_active_active_mode() else 'schema_name, table_name') }}
+{% endmacro %}

@@ -1,0 +1,65 @@
+"""Decided rows (`sinks.logged_rows`), chunk by chunk, into the database.
+
+Active-active: the statement itself decides which write of a key wins, so all rows of a chunk are written at once.
+
+Normal mode: what a key looks like after a chunk is written. The rows of one table come from several dispatchers (partitions, upstreams) and, around a DDL
+statement, in several versions. They are put in the order of the decisions and cut where the version changes: each such run is written before the
+next one begins. All rows of a table have to come through one task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+
+import numpy as np
+
+from tidemark.config import Settings
+from tidemark.sinks.logged_rows import LoggedRows
+from tidemark.sinks.mysql.connection import Target
+from tidemark.sinks.mysql.steps import Step, lww_steps, normal_steps
+from tidemark.sinks.mysql.writer import Limits, Writer, Written
+from tidemark.sinks.row_batches import joined, take
+from tidemark.wire.rows import RowBatch
+
+
+def write_decided(settings: Settings, chunks: Iterable[list[LoggedRows]]) -> Written:
+    """Returns when all rows are committed. Connects when there is a row to write."""
+    written, writer = Written(), None
+    try:
+        for chunk in chunks:
+            writer = writer or Writer(Target.from_settings(settings), Limits.from_settings(settings))
+            for steps in stages(settings, chunk):
+                written += writer.write(steps)
+    finally:
+        if writer is not None:
+            writer.close()
+    return written
+
+
+def stages(settings: Settings, chunk: list[LoggedRows]) -> Iterator[list[Step]]:
+    """The steps of a chunk; each list is to be committed before the next."""
+    if settings.changefeed.enable_active_active:
+        # Rows that came from another cluster are not among the decisions.
+        batches = (rows.batch for rows in chunk)
+        yield [step for batch in batches for step in lww_steps(batch, settings.compat, skip_replicated=False)]
+        return
+    tables: dict[tuple[str, str], list[LoggedRows]] = {}
+    for rows in chunk:
+        tables.setdefault((rows.batch.table.schema, rows.batch.table.table), []).append(rows)
+    for stage in zip_longest(*map(runs, tables.values())):
+        yield [step for batch in stage if batch is not None for step in normal_steps(batch)]
+
+
+def runs(parts: list[LoggedRows]) -> Iterator[RowBatch]:
+    """The rows of one table in the order of the decisions, cut where another version of the table begins."""
+    versions: dict[tuple[str, int], list[LoggedRows]] = {}
+    for part in parts:
+        versions.setdefault((part.upstream_id, part.batch.table.version), []).append(part)
+    batches = [joined([part.batch for part in same]) for same in versions.values()]
+    positions = [np.concatenate([part.position for part in same]) for same in versions.values()]
+    version = np.repeat(np.arange(len(batches)), [len(each) for each in positions])
+    change = np.concatenate([np.arange(len(each)) for each in positions])
+    order = np.argsort(np.concatenate(positions), kind="stable")
+    for run in np.split(order, np.flatnonzero(np.diff(version[order])) + 1):
+        yield take(batches[version[run[0]]], change[run])
