@@ -13,6 +13,7 @@ has one schema, so two tables cannot share one (TopicNameStrategy); `compat: tic
 from __future__ import annotations
 
 import struct
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,15 +21,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.encode.avro_binary import Narrow, Piece, constant, joined, long
+from tidemark.encode.avro_binary import Piece, constant, joined, long
 from tidemark.encode.avro_columns import field_pieces, operation
+from tidemark.encode.avro_files import ContainerFiles, MessageFiles
 from tidemark.encode.avro_schema import DEFAULT_KEYSPACE, RecordSchema
 from tidemark.encode.avro_tables import AvroSchemas
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error
+from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, first_error
 from tidemark.encode.strings import contiguous, offsets_of
 from tidemark.registry.errors import RegistryError
 from tidemark.registry.open import open_registry
+from tidemark.registry.sequential import SequentialIds
 from tidemark.wire.rows import DELETE, UPDATE, RowBatch
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.table_json import go_json
@@ -38,8 +41,6 @@ if TYPE_CHECKING:
 
 FRAME = struct.Struct(">BI")
 MAGIC = 0
-LENGTH = struct.Struct(">i")
-NO_BYTES = -1
 _DDL, _WATERMARK = 1, 2
 # The low bits of a ts count within a millisecond.
 _TS_LOGICAL_BITS = 18
@@ -55,8 +56,6 @@ class SchemaIds(Protocol):
 
 
 class AvroEncoder:
-    extension = ".avro"
-
     def __init__(
         self,
         settings: Settings,
@@ -66,12 +65,18 @@ class AvroEncoder:
         keyspace: str = DEFAULT_KEYSPACE,
     ):
         """Without `registry`, the one of the settings is opened when the first schema is needed. Avro messages carry no build time."""
-        options = settings.uri.options
+        options, is_storage = settings.uri.options, settings.sink_kind == "storage"
+        is_container = is_storage and options.avro_file_format == "container"
+        self._files = ContainerFiles() if is_container else MessageFiles()
+        self.extension = self._files.extension
+        if registry is None and is_container and not options.schema_registry:
+            # Ids do not get into such files.
+            registry = SequentialIds()
         self._settings = settings
         self._registry = registry
         self._schemas = AvroSchemas(settings, keyspace)
         self._extended = options.enable_tidb_extension
-        self._max_message_bytes = options.max_message_bytes
+        self._max_message_bytes = sys.maxsize if is_storage else options.max_message_bytes
         self._events = options.enable_tidb_extension and options.avro_enable_watermark
         self._ids: dict[tuple[str, str], int] = {}
 
@@ -101,11 +106,9 @@ class AvroEncoder:
         )
 
     def encode_file(self, batch: RowBatch) -> EncodedFile:
-        """Messages for a file: length and bytes of the key, length and bytes of the value (i32, big endian; -1 stands for none)."""
         messages = self.encode_rows(batch)
         count = len(messages)
-        pieces = [*_with_length(messages.key), *_with_length(messages.value)]
-        data = joined(pieces, count)
+        data = joined(self._files.pieces(messages, self._schemas.of(batch.table), FRAME.size), count)
         failed = messages.error.is_valid()
         lengths = np.diff(offsets_of(data)).astype(np.int64)
         if messages.error.null_count == count:
@@ -114,7 +117,10 @@ class AvroEncoder:
         return EncodedFile(contiguous(data.filter(pc.invert(failed))), lengths, messages.error)
 
     def file_header(self, table: TableInfo) -> bytes:
-        return b""
+        return self._files.header(self._schemas.of(table))
+
+    def file_body(self, table: TableInfo) -> FileBody:
+        return self._files.body(self._schemas.of(table))
 
     def encode_ddl(self, ddl: DdlStatement) -> Message | None:
         if not self._events:
@@ -213,10 +219,3 @@ def _spread_text(values: pa.StringArray | None, where: np.ndarray) -> pa.StringA
         return values
     index = np.cumsum(where) - 1
     return values.take(pa.array(index, mask=~where))
-
-
-def _with_length(values: pa.BinaryArray) -> list[Piece]:
-    lengths = np.diff(offsets_of(values)).astype(">i4")
-    lengths[values.is_null().to_numpy(zero_copy_only=False)] = NO_BYTES
-    block = lengths.view(np.uint8).reshape(-1, LENGTH.size)
-    return [Narrow(block, None, LENGTH.size), values.fill_null(b"")]

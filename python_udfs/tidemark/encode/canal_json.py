@@ -25,7 +25,7 @@ from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
 from tidemark.encode.errors import EncodeError
 from tidemark.encode.parts import Coded, Part, joined, runs, split_decimal, split_float
-from tidemark.encode.protocol import EncodedFile, Message, Messages
+from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody
 from tidemark.encode.strings import (
     as_bytes,
     as_text,
@@ -114,6 +114,9 @@ class CanalJsonEncoder:
 
     def file_header(self, table: TableInfo) -> bytes:
         return b""
+
+    def file_body(self, table: TableInfo) -> FileBody:
+        return PlainBody()
 
     def encode_ddl(self, ddl: DdlStatement) -> Message | None:
         extension = f'{{"commitTs":{ddl.finished_ts}}}' if ddl.finished_ts else "{}"

@@ -22,7 +22,7 @@ from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
 from tidemark.encode.parts import Coded, Part, joined, runs, split_decimal, split_float
-from tidemark.encode.protocol import EncodedFile, Message, Messages, first_error
+from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody, first_error
 from tidemark.encode.strings import as_bytes, as_text, contiguous, hex_text, offsets_of, replaced
 from tidemark.encode.values import enum_index, set_names, small_integers
 from tidemark.wire.floats import go_g
@@ -87,6 +87,9 @@ class CsvEncoder:
         names += [_HEADER_COMMIT_TS] * self._commit_ts + [_HEADER_IS_UPDATE] * self._old_value
         names += [table.columns[position].name for position in self._columns.of(table)]
         return (self._delimiter.join(names) + self._terminator).encode("utf-8", "surrogateescape")
+
+    def file_body(self, table: TableInfo) -> FileBody:
+        return PlainBody()
 
     def encode_ddl(self, ddl: DdlStatement) -> Message | None:
         return None

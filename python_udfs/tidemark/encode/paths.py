@@ -26,6 +26,8 @@ from tidemark.encode.errors import InvalidFileName, UnsafePath
 METADATA = "metadata"
 # Where a writer keeps what is not part of the tree yet.
 WORK = ".tidemark-staging"
+# The schemas of Avro messages, where the sink URI names no registry.
+REGISTRY = ".tidemark-registry"
 MIN_INDEX_DIGITS = 6
 MAX_FOLDER_BYTES = 255
 
@@ -89,7 +91,7 @@ def _percent(match: re.Match[str]) -> str:
 
 def _schema_folder(schema: str, encode: bool) -> str:
     folder = folder_name(schema, encode=encode)
-    if folder.casefold() not in (METADATA, WORK):
+    if folder.casefold() not in (METADATA, WORK, REGISTRY):
         return folder
     if not encode:
         raise UnsafePath(

@@ -70,6 +70,26 @@ class Message:
     value: bytes | None
 
 
+class FileBody(Protocol):
+    """The encoded rows of one data file on their way into it."""
+
+    def add(self, data: memoryview, offsets: np.ndarray) -> list[bytes | memoryview]:
+        """What can be written when these rows have come: row n has the bytes from offsets[n] to offsets[n + 1], counted from offsets[0]."""
+
+    def end(self) -> list[bytes | memoryview]:
+        """What is left to be written when no more rows come."""
+
+
+class PlainBody:
+    """Rows as they are."""
+
+    def add(self, data: memoryview, offsets: np.ndarray) -> list[bytes | memoryview]:
+        return [data]
+
+    def end(self) -> list[bytes | memoryview]:
+        return []
+
+
 class Encoder(Protocol):
     # Of data files, with its dot.
     extension: str
@@ -80,6 +100,9 @@ class Encoder(Protocol):
 
     def file_header(self, table: TableInfo) -> bytes:
         """What a data file starts with."""
+
+    def file_body(self, table: TableInfo) -> FileBody:
+        """For each data file, what puts its rows together."""
 
     def encode_ddl(self, ddl: DdlStatement) -> Message | None:
         """None where the protocol or its settings say nothing of DDL."""

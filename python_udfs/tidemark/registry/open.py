@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from tidemark.encode.paths import REGISTRY
 from tidemark.registry.confluent import ConfluentRegistry, parse_address
 from tidemark.registry.embedded import EmbeddedRegistry
 from tidemark.registry.errors import RegistryError
@@ -16,13 +17,15 @@ Registry = ConfluentRegistry | EmbeddedRegistry
 
 
 def open_registry(settings: Settings) -> Registry:
-    """The registry of the settings."""
-    url = settings.uri.options.schema_registry
-    if not url:
-        raise RegistryError(
-            "Avro needs a schema registry; add schema-registry=http://… or file:///… to the sink URI"
-        )
-    return open_url(url)
+    """The registry of the settings; for files in a local folder one in that folder, unless they name another."""
+    uri = settings.uri
+    if uri.options.schema_registry:
+        return open_url(uri.options.schema_registry)
+    if uri.scheme == "file":
+        return EmbeddedRegistry(f"{uri.host}{uri.path}/{REGISTRY}")
+    raise RegistryError(
+        "Avro needs a schema registry; add schema-registry=http://… or file:///… to the sink URI"
+    )
 
 
 def open_url(url: str) -> Registry:

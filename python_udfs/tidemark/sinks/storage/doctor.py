@@ -42,7 +42,7 @@ from tidemark.sinks.storage.filesystem import PARTIAL, Store, open_store
 from tidemark.sinks.storage.journal import NAME as JOURNAL
 from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.reader import read_file
-from tidemark.sinks.storage.tree import DataFile, Folder, Tree, load_schema_file, scan_tree
+from tidemark.sinks.storage.tree import READABLE, DataFile, Folder, Tree, load_schema_file, scan_tree
 from tidemark.wire.rows import DELETE, RowBatch
 from tidemark.wire.text import canonical_text
 
@@ -202,6 +202,8 @@ def _rows(
     found: list[_Changes] = []
     has_key, after = False, 0
     for place, file in enumerate(files):
+        if file.extension not in READABLE:
+            continue
         try:
             batch = read_file(tree, folder, file, settings)
         except TidemarkError as error:

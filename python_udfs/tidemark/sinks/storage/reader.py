@@ -31,7 +31,7 @@ from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import Store, open_store
 from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.rows import take
-from tidemark.sinks.storage.tree import DataFile, Folder, Tree, scan_tree
+from tidemark.sinks.storage.tree import READABLE, DataFile, Folder, Tree, scan_tree
 from tidemark.sinks.storage.values import csv_values
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, UPDATE, Changes, RowBatch
 from tidemark.wire.table_info import TableInfo
@@ -102,6 +102,10 @@ def _last_number(tree: Tree, folder: Folder, dispatcher: str, warn: Callable[[st
 
 def read_file(tree: Tree, folder: Folder, file: DataFile, settings: Settings | None = None) -> RowBatch:
     """The row changes of one data file."""
+    if file.extension not in READABLE:
+        raise InvalidTree(
+            f"{tree.store.shown}/{file.path}: Avro files are not read back; any Avro library reads them"
+        )
     table = table_of(tree, folder)
     data = tree.store.read(file.path)
     try:

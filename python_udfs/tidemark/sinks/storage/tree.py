@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 
 from tidemark.encode import paths
 from tidemark.encode.errors import InvalidFileName
-from tidemark.encode.paths import WORK
+from tidemark.encode.paths import REGISTRY, WORK
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import Entry, Store
 
-EXTENSIONS = (".csv", ".json")
+# What can be read back into row changes.
+READABLE = (".csv", ".json")
+EXTENSIONS = (*READABLE, ".avro", ".messages")
 _INDEX = re.compile(r"CDC(?:_(?P<dispatcher>[^/]+))?\.index")
 _DATE = re.compile(r"(?:19|20|21)\d\d(?:-\d\d(?:-\d\d)?)?", re.ASCII)
 
@@ -97,6 +99,9 @@ def _sort_in(tree: Tree, entry: Entry) -> None:
     parent, _, name = entry.path.rpartition("/")
     if entry.path.startswith(f"{WORK}/"):
         tree.work.append(entry)
+    elif entry.path.startswith(f"{REGISTRY}/"):
+        # Of Avro messages; nothing for a person to look at.
+        return
     elif entry.path == paths.METADATA:
         tree.has_metadata = True
     elif paths.is_schema_file(entry.path):

@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from tidemark.encode.protocol import Encoder
+from tidemark.encode.protocol import Encoder, FileBody
 from tidemark.sinks.storage import faults
 from tidemark.sinks.storage.errors import RowsOutOfOrder, StorageError, UnencodableRow
 from tidemark.sinks.storage.filesystem import Store
@@ -90,6 +90,7 @@ class StreamWriter:
         self._on_error = on_error or _refuse
         self._folder = f"{span.folder}/{stream.key()}"
         self._header = encoder.file_header(table)
+        self._new_body = lambda: encoder.file_body(table)
         schema = layout.schema_file_of(table, stream.version)
         self._schema = (
             schema.checksum(),
@@ -148,16 +149,21 @@ class StreamWriter:
             cut = max(cut, int(np.searchsorted(transactions, row)))
             end = int(transactions[cut]) if cut < len(transactions) else count
             if end > row:
-                self._append(data[offsets[row] : offsets[end]], end - row, commit_ts[row], commit_ts[end - 1])
+                self._append(
+                    data[offsets[row] : offsets[end]],
+                    offsets[row : end + 1],
+                    commit_ts[row],
+                    commit_ts[end - 1],
+                )
             if cut < len(transactions):
                 self._close()
             row = end
 
-    def _append(self, data: memoryview, rows: int, first_ts: np.uint64, last_ts: np.uint64) -> None:
+    def _append(self, data: memoryview, offsets: np.ndarray, first_ts: np.uint64, last_ts: np.uint64) -> None:
         if self._open is None:
             path = f"{self._folder}/{len(self._files):06d}{self._encoder.extension}"
-            self._open = _OpenFile(self._store, path, self._header, int(first_ts))
-        self._open.append(data, rows, int(last_ts))
+            self._open = _OpenFile(self._store, path, self._header, self._new_body(), int(first_ts))
+        self._open.append(data, offsets, int(last_ts))
 
     def _close(self) -> None:
         if self._open is not None:
@@ -190,11 +196,11 @@ class StreamWriter:
 
 
 class _OpenFile:
-    def __init__(self, store: Store, path: str, header: bytes, first_ts: int):
-        self._path, self._header_size = path, len(header)
+    def __init__(self, store: Store, path: str, header: bytes, body: FileBody, first_ts: int):
+        self._path, self._body = path, body
         self._first_ts = self._last_ts = first_ts
-        self._rows = self._checksum = 0
-        # Encoded rows, without the header.
+        self._rows = self._checksum = self._written = 0
+        # Encoded rows, without what stands around them.
         self.size = 0
         self._stack = ExitStack()
         self._file: IO[bytes] = self._stack.enter_context(store.new_file(path))
@@ -203,19 +209,24 @@ class _OpenFile:
     def _put(self, data: bytes | memoryview) -> None:
         self._guarded(self._file.write, data)
         self._checksum = zlib.crc32(data, self._checksum)
+        self._written += len(data)
 
-    def append(self, data: memoryview, rows: int, last_ts: int) -> None:
-        self._put(data)
+    def append(self, data: memoryview, offsets: np.ndarray, last_ts: int) -> None:
+        for part in self._body.add(data, offsets):
+            self._put(part)
         faults.point("staged-file-begun")
         self.size += len(data)
-        self._rows += rows
+        self._rows += len(offsets) - 1
         self._last_ts = last_ts
 
     def close(self) -> StagedFile:
+        for part in self._body.end():
+            self._put(part)
         self._stack.close()
         faults.point("staged-file-written")
-        size = self.size + self._header_size
-        return StagedFile(self._path, size, self._rows, self._first_ts, self._last_ts, self._checksum)
+        return StagedFile(
+            self._path, self._written, self._rows, self._first_ts, self._last_ts, self._checksum
+        )
 
     def _guarded(self, step: Callable[..., object], *arguments: object) -> None:
         """Let the store see its own errors: it cleans up and explains them."""
