@@ -58,6 +58,61 @@ def test_crc_of_texts_at_every_word_boundary(length):
     assert crc32_texts(b"", pa.array(texts, pa.large_binary())).tolist() == [zlib.crc32(t) for t in texts]
 
 
+MANY = 5000  # rows from which texts of one length are compared with each other
+
+
+def random_bytes(rows: int, masks: list[int], constant: int = 0) -> list[bytes]:
+    """Texts of one length whose bytes vary in the bits of the masks only."""
+    made = np.random.default_rng(len(masks)).integers(0, 256, (rows, len(masks)), np.uint8)
+    return [row.tobytes() for row in made & np.array(masks, np.uint8) | np.uint8(constant)]
+
+
+@pytest.mark.parametrize(
+    "masks",
+    [
+        [0xFF],
+        [0x00] * 5,
+        [0x0F] * 26,
+        [0x0F, 0x0F, 0x00] * 9,
+        [0xF0, 0x0F, 0xFF, 0x00, 0x01],
+        [0x00, 0x00, 0x0F],
+        [0x0F, 0x00, 0xF0, 0x00, 0x0F, 0x0F, 0x80],
+        [0x5F] * 36,
+        [0x0F] * 127,
+        [0xFF] * 127,
+    ],
+)
+@pytest.mark.parametrize("constant", [0x00, 0x30, 0xFF])
+def test_crc_of_many_texts_of_one_length_that_differ_in_some_bits(masks, constant):
+    texts = random_bytes(MANY, masks, constant)
+    assert crc32_texts(b"name", pa.array(texts, pa.binary())).tolist() == [
+        zlib.crc32(b"name" + t) for t in texts
+    ]
+
+
+def test_crc_of_many_datetimes_some_of_them_null():
+    moments = np.datetime64("1999-12-31", "us") + np.arange(MANY) * 86_413_456_789
+    texts = [None if i % 7 == 0 else str(m).replace("T", " ") for i, m in enumerate(moments)]
+    assert crc32_texts(b"at", pa.array(texts)).tolist() == [
+        zlib.crc32(b"at" + (t or "").encode()) for t in texts
+    ]
+
+
+@pytest.mark.parametrize("different", [0, 1, 4095, MANY - 1])
+def test_one_text_that_differs_is_seen_wherever_it_is(different):
+    texts = [b"2024-01-01"] * MANY
+    texts[different] = b"2024-01-\xff1"
+    got = crc32_texts(b"", pa.array(texts, pa.binary()))
+    assert got.tolist() == [zlib.crc32(t) for t in texts]
+
+
+def test_crc_of_more_rows_than_are_handled_at_a_time():
+    numbers = np.arange(70_000) - 100
+    assert crc32_integers(b"n", numbers).tolist() == [zlib.crc32(b"n%d" % n) for n in numbers.tolist()]
+    texts = [b"%d" % n for n in numbers.tolist()]
+    assert crc32_texts(b"n", pa.array(texts, pa.binary())).tolist() == [zlib.crc32(b"n" + t) for t in texts]
+
+
 def test_texts_must_be_strings_or_bytes():
     with pytest.raises(TypeError, match="not int64"):
         crc32_texts(b"", pa.array([1]))

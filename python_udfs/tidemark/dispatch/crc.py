@@ -18,8 +18,7 @@ from functools import cache
 import numpy as np
 
 _POLYNOMIAL = 0xEDB88320
-# Rows handled at a time: few enough that a temporary array of 64-bit numbers is below the 128 KiB from which malloc asks the kernel for
-# fresh pages each time, and that several of them stay in the cache.
+# Rows handled at a time. Temporary arrays should stay in the processor's caches, but with fewer rows the calls into numpy cost more than that saves.
 CHUNK = 65_536
 
 

@@ -21,11 +21,13 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from tidemark.dispatch.crc import CHUNK, byte_contributions
+from tidemark.dispatch.crc import CHUNK, both, byte_contributions
 
 WORD = 8
 # From this length on, one zlib call per value costs less than the rounds it would add for the whole column.
 _LONG = 128
+# In fewer rows than this, what varies is chance: the tables made for it would serve no other batch.
+_MANY = 4096
 
 
 def crc32_texts(prefix: bytes, texts: pa.Array) -> np.ndarray:
@@ -39,19 +41,33 @@ def crc32_texts(prefix: bytes, texts: pa.Array) -> np.ndarray:
 def _crc32_texts(prefix: bytes, texts: pa.Array, out: np.ndarray) -> None:
     data, offsets = _data_and_offsets(texts)
     lengths = offsets[1:] - offsets[:-1]
-    longest = int(lengths.max())
+    shortest, longest = int(lengths.min()), int(lengths.max())
     if longest >= _LONG:
         is_long = lengths >= _LONG
+        # Here the long ones count as empty.
         _any_length(prefix, Words(data, offsets), np.where(is_long, 0, lengths), out)
         start_crc, view = zlib.crc32(prefix), memoryview(data)
         for row in np.flatnonzero(is_long).tolist():
             out[row] = zlib.crc32(view[offsets[row] : offsets[row + 1]], start_crc)
-    elif len(out) * longest == len(data):
-        out[:] = _by_length(prefix)[longest]
-        if longest:
-            _xor_contributions(out, data, _varying(data, longest), 0)
+    elif shortest == longest:
+        _same_length(prefix, data, longest, out)
+    elif shortest == 0 and np.count_nonzero(lengths) * longest == len(data):
+        # NULLs and empty texts occupy no bytes: the others still follow each other.
+        filled = np.flatnonzero(lengths)
+        crcs = np.empty(len(filled), np.uint32)
+        _same_length(prefix, data, longest, crcs)
+        out[:] = zlib.crc32(prefix)
+        out[filled] = crcs
     else:
         _any_length(prefix, Words(data, offsets), lengths, out)
+
+
+def _same_length(prefix: bytes, data: np.ndarray, length: int, out: np.ndarray) -> None:
+    out[:] = _by_length(prefix)[length]
+    if not length:
+        return
+    varying = _varying(data, length) if len(out) >= _MANY else b"\xff" * length
+    _xor_contributions(out, data, varying, 0)
 
 
 def _any_length(prefix: bytes, texts: Words, lengths: np.ndarray, out: np.ndarray) -> None:
@@ -156,10 +172,15 @@ def _table(windows: tuple[tuple[int, int, int], ...]) -> np.ndarray:
             if bits >> bit & 1:
                 single = byte_contributions(_LONG + WORD)[following - bit // 8]
                 contributions[bit + shift] = int(single[1 << bit % 8])
-    table = np.zeros(1, np.uint32)
+    return both(_sums(contributions[8:]), _sums(contributions[:8]))
+
+
+def _sums(contributions: list[int]) -> np.ndarray:
+    """[n]: XOR of the contributions of the bits of n."""
+    sums = np.zeros(1, np.uint32)
     for contribution in contributions:
-        table = np.concatenate([table, table ^ np.uint32(contribution)])
-    return table
+        sums = np.concatenate([sums, sums ^ np.uint32(contribution)])
+    return sums
 
 
 @lru_cache(maxsize=1024)
@@ -175,17 +196,24 @@ class Words:
     """The bytes of texts, to be read eight at a time from any place."""
 
     def __init__(self, data: np.ndarray, offsets: np.ndarray):
-        # The padding lets the first text be read back over its start.
-        padded = np.empty(WORD + len(data), np.uint8)
-        padded[:WORD] = 0
-        padded[WORD:] = data
-        # [i] is the word before byte i of the data.
-        self._before = np.ndarray(len(data) + 1, "<u8", padded, strides=1)
+        # A word of zeros in front, so that the first text can be read back over its start; one behind, so that every word has a next one.
+        self._aligned = np.empty(len(data) // WORD + 3, "<u8")
+        self._aligned[0] = self._aligned[-2] = self._aligned[-1] = 0
+        self._aligned.view(np.uint8)[WORD : WORD + len(data)] = data
         self.ends = offsets[1:]
 
     def before(self, ends: np.ndarray) -> np.ndarray:
         """The eight bytes before each place, as little-endian numbers."""
-        return self._before[ends]
+        # numpy gathers aligned words faster than words at any byte, even though it takes two of them, shifted and joined.
+        places = (ends >> 3).astype(np.intp, copy=False)
+        surplus = ((ends & 7) << 3).astype(np.uint64)
+        words = self._aligned.take(places, mode="clip")
+        words >>= surplus
+        # A shift by 64 leaves nothing: an aligned word takes nothing from the next one.
+        following = self._aligned[1:].take(places, mode="clip")
+        following <<= np.uint64(64) - surplus
+        words |= following
+        return words
 
 
 def words_of(texts: pa.Array) -> tuple[Words, np.ndarray]:
