@@ -2,7 +2,9 @@
 {% macro log_plan(positions) %}
   {%- set logs = [] -%}
   {%- for log in var('event_logs') -%}
-    {% do logs.append({'upstream_id': log.upstream_id | string, 'path': log.path}) %}
+    {#- what a storage tree has gained becomes an event log first -#}
+    {%- set path = adapter.tree_log(log.upstream_id | string, log.tree, log.changefeed) if log.tree else log.path -%}
+    {% do logs.append({'upstream_id': log.upstream_id | string, 'path': path}) %}
   {%- endfor -%}
   {{ return(tidemark.source_view('log_plan', 'tidemark_log_plan', {'logs': tojson(logs), 'positions': tojson(positions)})) }}
 {% endmacro %}

@@ -25,6 +25,7 @@ COMMANDS = {
     "dispatch-report": "dispatch_report",
     "encode": "encode",
     "doctor": "doctor",
+    "convert": "convert",
 }
 
 DESCRIPTION = """\

@@ -49,20 +49,22 @@ def check_project_vars(project: Mapping[str, Any], given: Mapping[str, Any]) -> 
 
 
 def _event_logs(name: str, value: Any, findings: Findings) -> None:
-    shape = "a list of {upstream_id, path}"
+    shapes = "{upstream_id, path} or {upstream_id, tree, changefeed}"
     if not isinstance(value, list):
-        findings.error(name, "is not a list", value, shape)
+        findings.error(name, "is not a list", value, f"a list of {shapes}")
         return
     for number, log in enumerate(value):
         where = f"{name}[{number}]"
         if not isinstance(log, Mapping):
-            findings.error(where, "is not a mapping", log, "{upstream_id, path}")
+            findings.error(where, "is not a mapping", log, shapes)
             continue
-        for key in ("upstream_id", "path"):
+        is_tree = log.get("tree") not in (None, "")
+        for key in ("upstream_id",) if is_tree else ("upstream_id", "path"):
             if log.get(key) in (None, ""):
-                findings.error(f"{where}.{key}", "is missing", allowed="{upstream_id, path}")
-        for key in log.keys() - {"upstream_id", "path"}:
-            findings.error(f"{where}.{key}", "no such key", log[key], "upstream_id, path")
+                findings.error(f"{where}.{key}", "is missing", allowed=shapes)
+        known = {"upstream_id", "tree", "changefeed"} if is_tree else {"upstream_id", "path"}
+        for key in log.keys() - known:
+            findings.error(f"{where}.{key}", "no such key", log[key], ", ".join(sorted(known)))
 
 
 def _one_of(*allowed: str):

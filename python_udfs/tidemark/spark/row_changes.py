@@ -111,7 +111,8 @@ class RowChangeReader(DataSourceReader):
                         continue
                     decoded, bad = found.decode()
                     if decoded is not None:
-                        yield row_change_batch(segment, decoded, found.schema.table_info_version)
+                        version = found.schema.table_info_version
+                        yield row_change_batch(segment.upstream_id, segment.file, decoded, version)
                     for frame in bad:
                         yield _error_batch(segment, frame)
 
@@ -156,14 +157,16 @@ def _error_batch(segment: Segment, frame: BadFrame) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist([row], schema=ARROW_SCHEMA)
 
 
-def row_change_batch(segment: Segment, decoded: DecodedFrames, table_info_version: int) -> pa.RecordBatch:
-    """The rows of a decoded batch as they stand in the warehouse."""
+def row_change_batch(
+    upstream_id: str, file: str, decoded: DecodedFrames, table_info_version: int
+) -> pa.RecordBatch:
+    """Decoded rows as they stand in the warehouse."""
     batch = decoded.batch
     table, changes, count = batch.table, batch.changes, len(batch.changes)
     values = value_texts(batch.columns, table)
     columns = {
-        "upstream_id": _constant(segment.upstream_id, count),
-        "file": _constant(segment.file, count),
+        "upstream_id": _constant(upstream_id, count),
+        "file": _constant(file, count),
         "offset": pa.array(decoded.offset),
         "dispatcher_id": _constant(batch.dispatcher_id.hex(), count),
         "epoch": pa.array(changes.epoch.astype(np.int64)),

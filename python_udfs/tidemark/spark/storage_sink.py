@@ -1,4 +1,4 @@
-"""Data source `tidemark_storage`, writer: decided rows become files of a storage tree.
+"""Writer of the data source `tidemark_storage`: decided rows become files of a storage tree.
 
 Name          tidemark_storage
 Options       settings           changefeed, sink URI and compat, as spark/sink_settings.py makes it
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
+from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode.ddl import statements
@@ -39,18 +39,6 @@ from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.registry import decode
 
 SCHEMA = "upstream_id string, file string, `offset` bigint, row_number int, policy_op string"
-
-
-class StorageSource(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "tidemark_storage"
-
-    def schema(self) -> str:
-        return SCHEMA
-
-    def writer(self, schema, overwrite) -> StorageWriter:
-        return StorageWriter(dict(self.options))
 
 
 @dataclass

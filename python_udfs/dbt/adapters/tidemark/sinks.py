@@ -1,20 +1,27 @@
-"""What sink models need beyond SQL: their settings, and a storage tree that is theirs while they run."""
+"""What models need beyond SQL: the settings of sinks, a storage tree that is theirs while they run, and trees that are read."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.events.logging import AdapterLogger
 from dbt_common.exceptions import DbtRuntimeError
 
+from dbt.adapters.tidemark.connections import project_state_dir
+from tidemark.config import load
+from tidemark.config.secrets import expand_environment
 from tidemark.errors import TidemarkError
-from tidemark.sinks.storage.filesystem import store_of
+from tidemark.sinks.storage.filesystem import open_store, store_of
 from tidemark.sinks.storage.publish import OpenTree, open_tree, planned_checkpoint
 from tidemark.sinks.storage.report import take_report
+from tidemark.sinks.storage.tree_log import write_tree_log
 from tidemark.spark.sink_settings import settings_option
 
 logger = AdapterLogger("Tidemark")
@@ -37,16 +44,31 @@ class SinkMethods(metaclass=AdapterMeta):
     @available
     def storage_checkpoint(self) -> int:
         """How far the tree of the sink URI is, without touching it."""
-        with _explained():
+        with explained():
             return planned_checkpoint(store_of(self._settings()))
 
     @available
     def open_storage_tree(self, model: str) -> dict[str, Any]:
         """Take the lease until the model ends, and finish what an interrupted run has begun."""
-        with _explained():
+        with explained():
             tree = open_tree(store_of(self._settings()), f"the dbt model {model}")
         self._open.tree = tree
         return {"checkpoint": tree.checkpoint, "lease": tree.lease.token}
+
+    @available
+    def tree_log(self, upstream_id: str, tree: str, changefeed: str | None = None) -> str:
+        """The folder of the event log that a storage tree was turned into, with what the tree has now."""
+        with explained():
+            uri = expand_environment(tree, os.environ)
+            settings = load(changefeed, uri) if "://" in uri else None
+            store = store_of(settings) if settings else open_store(uri)
+            name = f"{upstream_id}-{hashlib.sha256(store.shown.encode()).hexdigest()[:12]}"
+            done = write_tree_log(
+                store, settings, project_state_dir(self.config) / "tree-logs" / quote(name, safe="")
+            )
+        for warning in done.warnings:
+            logger.warning(warning)
+        return str(done.folder)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Called when a model ends, however it ends."""
@@ -54,13 +76,13 @@ class SinkMethods(metaclass=AdapterMeta):
         tree: OpenTree | None = getattr(self._open, "tree", None)
         if tree is not None:
             self._open.tree = None
-            with tree, _explained():
+            with tree, explained():
                 for warning in take_report(tree.store):
                     logger.warning(warning)
 
 
 @contextmanager
-def _explained() -> Iterator[None]:
+def explained() -> Iterator[None]:
     """Errors of Tidemark's libraries as dbt shows them: one sentence, no stack trace."""
     try:
         yield

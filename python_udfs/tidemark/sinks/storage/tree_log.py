@@ -58,6 +58,7 @@ _ROW_KEY = np.dtype([("length", ">u4"), ("commit_ts", ">u8"), ("number", ">u4")]
 
 @dataclass
 class Converted:
+    folder: Path
     start: int
     checkpoint: int
     # None: the tree has nothing new.
@@ -71,7 +72,7 @@ def write_tree_log(store: Store, settings: Settings | None, folder: Path) -> Con
     tree = scan_tree(store)
     if not tree.has_metadata:
         raise InvalidTree(f"{store.shown} has no `metadata`, so nobody knows how far it is complete")
-    done = Converted(_last_end(folder), read_checkpoint(store))
+    done = Converted(folder, _last_end(folder), read_checkpoint(store))
     if done.checkpoint <= done.start:
         return done
     folder.mkdir(parents=True, exist_ok=True)
