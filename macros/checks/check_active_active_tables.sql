@@ -4,7 +4,8 @@
     {%- set needed = tidemark.changefeed_setting('active_active_columns') -%}
     {%- set bad = run_query(
       'select distinct schema_name, table_name, is_active_active, array_join(array_except(array(' ~ tidemark.text_literals(needed)
-      ~ "), transform(columns, column -> column.name)), ', ') as missing from " ~ ref('table_versions')
+      ~ "), transform(filter(columns, column -> column.name <> '_tidb_softdelete_time' or column.column_type = 'timestamp(6)' and column.is_nullable)"
+      ~ ", column -> column.name)), ', ') as missing from " ~ ref('table_versions')
       ~ ' inner join ' ~ this ~ ' using (schema_name, table_name)'
       ~ ' where is_replicated and valid_to_ts is null and not is_view order by 1, 2'
     ) -%}
@@ -13,7 +14,7 @@
       {%- if not row[2] -%}
         {% do problems.append(row[0] ~ '.' ~ row[1] ~ ' is not an active-active table') %}
       {%- elif row[3] -%}
-        {% do problems.append(row[0] ~ '.' ~ row[1] ~ ' lacks ' ~ row[3]) %}
+        {% do problems.append(row[0] ~ '.' ~ row[1] ~ ' lacks ' ~ row[3] | replace('_tidb_softdelete_time', '_tidb_softdelete_time TIMESTAMP(6) NULL')) %}
       {%- endif -%}
     {%- endfor -%}
     {%- if problems -%}

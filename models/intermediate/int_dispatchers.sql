@@ -56,14 +56,14 @@ drops as (
     group by dispatchers.upstream_id, dispatchers.dispatcher_id
 ),
 
--- a dispatcher whose table is read by a later one was re-created elsewhere
+-- a dispatcher whose table is read by a later one was re-created elsewhere; of those that began at one ts the one that is ahead counts
 successors as (
     select
         upstream_id,
         dispatcher_id,
         lead(start_ts) over (
             partition by upstream_id, physical_table_id
-            order by start_ts, dispatcher_id
+            order by start_ts, resolved_ts, dispatcher_id
         ) as replaced_ts
     from dispatchers
     where start_ts is not null and is_partition_known
