@@ -76,7 +76,7 @@ final as (
         start_ts,
         seq,
         row_number,
-        not {{ tidemark.is_not_deleted('new_softdelete_time') }} as is_soft_deleted,
+        is_flagged and not {{ tidemark.is_not_deleted('new_softdelete_time') }} as is_soft_deleted,
         table_id,
         physical_table_id,
         table_version,

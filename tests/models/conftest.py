@@ -1,0 +1,43 @@
+"""A MariaDB and dbt for the tests of the models; runs are few, so one run serves several tests."""
+
+import uuid
+from pathlib import Path
+
+import pytest
+
+from dbt_support import Dbt
+from servers import MariaDb
+from tidemark.config import load
+from tidemark.sinks.mysql.connection import Connection, Target, driver
+from tidemark.sinks.mysql.errors import DriverMissing
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="session")
+def mariadb(tmp_path_factory):
+    """A session on a server of this test run."""
+    try:
+        driver()
+    except DriverMissing as missing:
+        pytest.skip(str(missing))
+    server = MariaDb(tmp_path_factory.mktemp("mariadb_models"), "--innodb-flush-log-at-trx-commit=2")
+    server.start()
+    connection = Connection(Target.from_settings(load(None, server.uri), {}))
+    yield connection
+    connection.close()
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def patches():
+    with pytest.MonkeyPatch.context() as context:
+        yield context
+
+
+@pytest.fixture(scope="module")
+def models(spark, patches, tmp_path_factory):
+    """As the fixture dbt, for all tests of a module."""
+    patches.chdir(ROOT)
+    yield (runner := Dbt(spark, patches, tmp_path_factory.mktemp("dbt"), f"test_{uuid.uuid4().hex[:12]}"))
+    runner.drop()
