@@ -34,6 +34,7 @@
     'event_filters': [],
     'ignored_start_ts': [],
     'sink_kind': 'none',
+    'progress_interval_seconds': 1800,
     'sink_place': '',
     'protocol': '',
     'default_topic': '',

@@ -1,23 +1,16 @@
 """The progress table: its statements, and what they do on a server."""
 
-from datetime import datetime, timedelta, timezone
-
 import pytest
 from mysql_support import expected_args, load_json, run, target_of, typed
 
-from support import golden
 from tidemark.compat import Compat
 from tidemark.sinks.mysql import progress
 from tidemark.sinks.mysql.connection import ServerSaid, Target
 from tidemark.sinks.mysql.errors import AccessDenied
-from tidemark.sinks.mysql.progress import ProgressStatements, ProgressWriter, due
+from tidemark.sinks.mysql.progress import ProgressStatements, ProgressWriter
 from tidemark.sinks.mysql.retrying import Retry, Session
-from tidemark.wire.events.ddl import DDLEvent
-from tidemark.wire.registry import decode
 
 DESIGN, TICDC = Compat.named("design"), Compat.named("ticdc")
-NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
-ID = b"d" * 16
 
 
 class Recorder:
@@ -65,20 +58,12 @@ def test_design_creates_the_table_of_the_document():
     ]
 
 
-def test_updates_are_sparse():
-    interval = timedelta(minutes=30)
-    assert due(None, NOW, interval)
-    assert not due(NOW, NOW + timedelta(minutes=29, seconds=59), interval)
-    assert due(NOW, NOW + interval, interval)
-
-
-def test_a_checkpoint_that_is_not_past_the_last_ddl_is_not_written():
+def test_no_tables_is_nothing_done():
     recorder = Recorder()
     writer = ProgressWriter(recorder.session(), ProgressStatements(DESIGN, "cf", "1"))
-    assert writer.write([("d", "t")], 500, last_ddl_ts=500) == 0
-    assert writer.write([], 500) == 0
+    writer.write([], 500)
+    writer.remove([])
     assert recorder.log == []
-    assert writer.write([("d", "t")], 501, last_ddl_ts=500) == 1
 
 
 @pytest.fixture(params=[DESIGN, TICDC], ids=["design", "ticdc"])
@@ -136,39 +121,6 @@ def test_rows_of_tables_that_are_gone_are_removed(session, compat, feed):
     assert [row[1:4] for row in rows(session, compat) if row[1] == "7"] == [("7", "e", "a")]
 
 
-def ddl(change) -> DDLEvent:
-    return DDLEvent.build({"version": 1, "type": 4, "query": "drop table x", "table_name_change": change}, ID)
-
-
-def test_ddl_events_say_which_tables_are_gone(session, compat, feed):
-    feed().write([("d", "a"), ("d", "b"), ("e", "a")], 100)
-    feed().follow(
-        ddl(
-            {
-                "AddName": [{"SchemaName": "d", "TableName": "new"}],
-                "DropName": [{"SchemaName": "d", "TableName": "a"}],
-                "DropDatabaseName": "",
-            }
-        )
-    )
-    assert [row[2:4] for row in rows(session, compat)] == [("d", "b"), ("e", "a")]
-    feed().follow(ddl({"AddName": None, "DropName": None, "DropDatabaseName": "e"}))
-    assert [row[2:4] for row in rows(session, compat)] == [("d", "b")]
-    feed().follow(ddl(None))
-    assert len(rows(session, compat)) == 1
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("drop_table", 1), ("rename_table", 1), ("rename_tables", 1), ("drop_schema", 1), ("add_column", 0)],
-)
-def test_ddl_events_of_ticdc_are_understood(name, expected):
-    recorder = Recorder()
-    event = decode(golden(f"wire/ddl_evolve_{name}.bin").read_bytes())
-    ProgressWriter(recorder.session(), ProgressStatements(DESIGN, "cf", "1")).follow(event)
-    assert len([entry for entry in recorder.log if entry["sql"].startswith("DELETE")]) == expected
-
-
 def test_missing_rights_are_told(session, uri, compat):
     run(session, "create user if not exists viewer identified by 'pw'")
     viewer = Session(target_of(uri, user="viewer", password="pw"))
@@ -189,5 +141,5 @@ def test_a_deadlock_is_tried_again():
 
     recorder.commit = commit
     retrying = Session(Target(), Retry(sleep=lambda _: None), lambda _: recorder)
-    assert ProgressWriter(retrying, ProgressStatements(DESIGN, "cf", "1")).write([("d", "a")], 1) == 1
+    ProgressWriter(retrying, ProgressStatements(DESIGN, "cf", "1")).write([("d", "a")], 1)
     assert len(recorder.log) == 3

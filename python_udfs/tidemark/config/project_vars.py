@@ -106,4 +106,5 @@ VARS = {
     "as_of_ts": _ts,
     "state_dir": _text,
     "rebuild_from_logs": _flag,
+    "changefeed_id": _text,
 }

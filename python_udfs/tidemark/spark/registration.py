@@ -8,11 +8,12 @@ from pyspark.sql.pandas.types import from_arrow_type
 from tidemark.spark.event_log import EventLogSource
 from tidemark.spark.log_plan import LogPlanSource
 from tidemark.spark.mysql_sink import MysqlSource
+from tidemark.spark.progress_sink import ProgressSource
 from tidemark.spark.row_changes import RowChangeSource
 from tidemark.spark.storage_tree import StorageSource
 from tidemark.spark.udfs import UDFS
 
-DATA_SOURCES = [EventLogSource, LogPlanSource, RowChangeSource, StorageSource, MysqlSource]
+DATA_SOURCES = [EventLogSource, LogPlanSource, RowChangeSource, StorageSource, MysqlSource, ProgressSource]
 
 
 def register_all(spark) -> None:

@@ -105,6 +105,7 @@ class TidemarkAdapter(SinkMethods, SparkAdapter):
             "dispatch_skips_missing_columns": settings.compat.dispatch_skips_missing_columns,
             "enable_active_active": settings.changefeed.enable_active_active,
             "bdr_mode": settings.changefeed.bdr_mode,
+            "progress_interval_seconds": settings.changefeed.active_active_progress_interval.total_seconds(),
             "soft_delete_from_zero": settings.compat.soft_delete_from_zero,
             "active_active_columns": list(settings.compat.active_active_columns),
         }

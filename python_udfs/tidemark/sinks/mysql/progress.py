@@ -1,24 +1,21 @@
 """The progress table: up to which ts each table was written, for whoever wants to remove tombstones for good.
 
 One row per changefeed, upstream cluster, database and table, in `tidb_cdc`. Under `compat: design` name and columns are the design document's and a
-checkpoint never moves back; under `compat: ticdc` the statements are those of TiCDC. It is written sparsely: `due` decides, from the time of the last
-write, which the caller keeps. Rows of tables that are gone are removed, or their old checkpoint would hold up everybody.
+checkpoint never moves back; under `compat: ticdc` the statements are those of TiCDC. When it is written, and which tables are gone, is for the caller to
+say (models/sinks/sink_progress.sql). Rows of tables that are gone are removed, or their old checkpoint would hold up everybody.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 
 from tidemark.compat import Compat
 from tidemark.sinks.mysql.connection import Connection, ServerSaid
 from tidemark.sinks.mysql.retrying import Doing, Session
 from tidemark.sinks.mysql.statements import quote
-from tidemark.wire.events.ddl import DDLEvent
 
 DATABASE = "tidb_cdc"
-DEFAULT_INTERVAL = timedelta(minutes=30)
 # Tables of one statement.
 BATCH = 256
 _COMMENT = "TiCDC synchronization progress table for HardDelete safety check"
@@ -28,11 +25,6 @@ _SHORT_CHARACTERS = " DEFAULT CHARACTER SET utf8 COLLATE utf8_bin"
 
 TableName = tuple[str, str]
 SqlAndParams = tuple[str, list]
-
-
-def due(last_update: datetime | None, now: datetime, interval: timedelta = DEFAULT_INTERVAL) -> bool:
-    """Whether the progress table is to be written: never written, or longer ago than the interval."""
-    return last_update is None or now - last_update >= interval
 
 
 @dataclass(frozen=True)
@@ -119,19 +111,10 @@ class ProgressWriter:
         self._statements = statements
         self._is_created = False
 
-    def write(self, tables: Iterable[TableName], checkpoint_ts: int, *, last_ddl_ts: int = 0) -> int:
-        """The number of tables written. A checkpoint that is not past the last DDL is not: the tables may be others by then."""
+    def write(self, tables: Iterable[TableName], checkpoint_ts: int) -> None:
         tables = set(tables)
-        if not tables or checkpoint_ts <= last_ddl_ts:
-            return 0
-        self._execute(list(self._statements.upsert(tables, checkpoint_ts)))
-        return len(tables)
-
-    def follow(self, ddl: DDLEvent) -> None:
-        """Removes the tables and the database that a DDL statement drops or renames."""
-        change = ddl.document.get("table_name_change") or {}
-        names = [(name["SchemaName"], name["TableName"]) for name in change.get("DropName") or []]
-        self.remove(names, change.get("DropDatabaseName") or None)
+        if tables:
+            self._execute(list(self._statements.upsert(tables, checkpoint_ts)))
 
     def remove(self, tables: Iterable[TableName] = (), database: str | None = None) -> None:
         statements = list(self._statements.remove_tables(tables))
