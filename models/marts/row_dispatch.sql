@@ -1,5 +1,5 @@
 -- one row per row change that is sent: the rule that took it, its topic and its partition
-{% set partition_count = tidemark.changefeed_setting('partition_count') or 1 %}
+{% set partition_count = tidemark.partition_count() %}
 
 with row_changes as (
     select * from {{ ref('row_policy') }} where policy_op is not null
@@ -78,6 +78,7 @@ final as (
         ) as partition,
         dispatcher_id,
         epoch,
+        table_info_version,
         file,
         `offset`,
         batch_id

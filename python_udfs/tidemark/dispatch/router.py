@@ -96,6 +96,10 @@ class Router:
     def ddl_partitions(self, protocol: str) -> range:
         return range(1) if protocol in _DDL_TO_PARTITION_ZERO else range(self.partition_num)
 
+    def watermark_partitions(self) -> range:
+        """Progress concerns all partitions, whatever the protocol."""
+        return range(self.partition_num)
+
     def _matched(self, schema: str, table: str) -> tuple[DispatchRule | None, Route]:
         found = self._routes.get((schema, table))
         if found is None:

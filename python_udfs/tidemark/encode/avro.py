@@ -80,6 +80,13 @@ class AvroEncoder:
         self._events = options.enable_tidb_extension and options.avro_enable_watermark
         self._ids: dict[tuple[str, str], int] = {}
 
+    def register(self, table: TableInfo) -> None:
+        """Register the schemas of a table version before its rows come; `encode_rows` does it otherwise."""
+        schemas = self._schemas.of(table)
+        for subject, schema in zip(schemas.subjects, (schemas.key, schemas.value), strict=True):
+            if schema is not None and not isinstance(schema, str):
+                self._id(subject, schema, table)
+
     def encode_rows(self, batch: RowBatch) -> Messages:
         changes = batch.changes
         count = len(changes)

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.encode.avro_binary import Narrow, Piece
+from tidemark.encode.avro_binary import Narrow, Piece, small_number
 from tidemark.encode.protocol import FileBody, Messages, PlainBody
 from tidemark.encode.strings import offsets_of
 
@@ -63,7 +63,7 @@ class ContainerFiles:
             return b""
         entries = [(b"avro.schema", schema), (b"avro.codec", b"null")]
         metadata = b"".join(_sized(part) for entry in entries for part in entry)
-        return _MAGIC + _long(len(entries)) + metadata + _long(0) + _sync(schemas)
+        return _MAGIC + small_number(len(entries)) + metadata + small_number(0) + _sync(schemas)
 
     def body(self, schemas: TableSchemas) -> FileBody:
         return _Blocks(_sync(schemas))
@@ -100,7 +100,7 @@ class _Blocks:
     def end(self) -> list[bytes | memoryview]:
         if not self._rows:
             return []
-        block = [_long(self._rows) + _long(self._size), *self._waiting, self._sync]
+        block = [small_number(self._rows) + small_number(self._size), *self._waiting, self._sync]
         self._waiting, self._rows, self._size = [], 0, 0
         return block
 
@@ -128,16 +128,7 @@ def _sync(schemas: TableSchemas) -> bytes:
 
 
 def _sized(data: bytes) -> bytes:
-    return _long(len(data)) + data
-
-
-def _long(number: int) -> bytes:
-    """A count as Avro writes it: zigzag, seven bits a byte, the lowest first."""
-    number, made = number << 1, bytearray()
-    while number > 0x7F:
-        made.append(number & 0x7F | 0x80)
-        number >>= 7
-    return bytes([*made, number])
+    return small_number(len(data)) + data
 
 
 def _with_length(values: pa.BinaryArray) -> list[Piece]:

@@ -6,6 +6,7 @@ from pyspark.sql.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 
 from tidemark.spark.event_log import EventLogSource
+from tidemark.spark.kafka_sink import KafkaSource
 from tidemark.spark.log_plan import LogPlanSource
 from tidemark.spark.mysql_sink import MysqlSource
 from tidemark.spark.progress_sink import ProgressSource
@@ -13,7 +14,15 @@ from tidemark.spark.row_changes import RowChangeSource
 from tidemark.spark.storage_tree import StorageSource
 from tidemark.spark.udfs import UDFS
 
-DATA_SOURCES = [EventLogSource, LogPlanSource, RowChangeSource, StorageSource, MysqlSource, ProgressSource]
+DATA_SOURCES = [
+    EventLogSource,
+    LogPlanSource,
+    RowChangeSource,
+    StorageSource,
+    MysqlSource,
+    ProgressSource,
+    KafkaSource,
+]
 
 
 def register_all(spark) -> None:

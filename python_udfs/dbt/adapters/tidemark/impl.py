@@ -13,6 +13,7 @@ from dbt.flags import get_flags
 from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
+from dbt.adapters.tidemark.kafka import KafkaMethods
 from dbt.adapters.tidemark.messages import short_message
 from dbt.adapters.tidemark.sinks import SinkMethods
 from tidemark.config import Settings, load
@@ -22,7 +23,7 @@ from tidemark.config.secrets import expand_environment, has_plain_secret, redact
 from tidemark.errors import TidemarkError
 
 
-class TidemarkAdapter(SinkMethods, SparkAdapter):
+class TidemarkAdapter(SinkMethods, KafkaMethods, SparkAdapter):
     ConnectionManager = TidemarkConnectionManager
 
     def __init__(self, config: Any, mp_context: Any) -> None:

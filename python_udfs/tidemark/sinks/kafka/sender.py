@@ -73,16 +73,17 @@ class Sender:
         for start, end in itertools.pairwise([0, *edges.tolist(), len(order)]):
             if start < end:
                 partition = int(chosen[order[start]])
-                self._partition(topic, partition, keys[start:end], values[start:end], table)
+                self.messages(topic, partition, keys[start:end], values[start:end], table)
 
     def event(self, topic: str, partition: int, message: Message, what: str) -> None:
         """A message that is no row change; `what` names it in errors."""
         size = len(message.key or b"") + len(message.value or b"")
         self._produce(topic, partition, [{"key": message.key, "value": message.value}], size, what)
 
-    def _partition(
+    def messages(
         self, topic: str, partition: int, keys: pa.BinaryArray, values: pa.BinaryArray, what: str
     ) -> None:
+        """Messages of one partition, in order; `what` names their tables in errors."""
         sizes = np.diff(offsets_of(keys)) + np.diff(offsets_of(values))
         start = 0
         while start < len(sizes):

@@ -41,35 +41,53 @@ class CheckedTopics:
         return replace(settings, uri=replace(settings.uri, options=options))
 
 
-def check_topics(settings: Settings, names: Iterable[str]) -> CheckedTopics:
-    """Everything about some topics that could make a run fail in its middle; an error names the topic."""
-    wanted = sorted(set(names))
-    options = settings.uri.options
-    connection = Connection(settings)
-    client_library()
-    from confluent_kafka.admin import AdminClient
+class Topics:
+    """The topics of the brokers that a sink URI names."""
 
-    admin = AdminClient(connection.options())
-    with connection.asking(admin):
-        found = admin.list_topics(timeout=connection.timeout).topics
-    spread = options.partition_num
-    if spread is None:
-        default = found.get(settings.default_topic)
-        spread = len(default.partitions) if default is not None else DEFAULT_PARTITIONS
-    missing = [name for name in wanted if name not in found]
-    if missing:
-        _create(admin, connection, missing, spread, settings)
-        found = _visible(admin, connection, wanted)
-    counts = {name: len(found[name].partitions) for name in wanted}
-    for name, count in counts.items():
-        try:
-            check_partition_count(spread, count)
-        except ConfigError as problem:
-            raise TooFewPartitions(f"topic {name!r}: {problem.findings[0]}") from None
-    limits = [
-        _checked_limit(name, found[name], said) for name, said in _configurations(admin, connection, wanted)
-    ]
-    return CheckedTopics(counts, spread, min([options.max_message_bytes, *limits]))
+    def __init__(self, settings: Settings):
+        client_library()
+        from confluent_kafka.admin import AdminClient
+
+        self._settings = settings
+        self._connection = Connection(settings)
+        self._admin = AdminClient(self._connection.options())
+
+    def existing(self) -> dict[str, Any]:
+        """The metadata of every topic by name."""
+        with self._connection.asking(self._admin):
+            return self._admin.list_topics(timeout=self._connection.timeout).topics
+
+    def spread(self) -> int:
+        """Partitions that rows are spread over."""
+        configured = self._settings.uri.options.partition_num
+        if configured is not None:
+            return configured
+        default = self.existing().get(self._settings.default_topic)
+        return len(default.partitions) if default is not None else DEFAULT_PARTITIONS
+
+    def checked(self, names: Iterable[str]) -> CheckedTopics:
+        """Everything about some topics that could make a run fail in its middle; an error names the topic."""
+        wanted = sorted(set(names))
+        found, spread = self.existing(), self.spread()
+        missing = [name for name in wanted if name not in found]
+        if missing:
+            _create(self._admin, self._connection, missing, spread, self._settings)
+            found = _visible(self._admin, self._connection, wanted)
+        counts = {name: len(found[name].partitions) for name in wanted}
+        for name, count in counts.items():
+            try:
+                check_partition_count(spread, count)
+            except ConfigError as problem:
+                raise TooFewPartitions(f"topic {name!r}: {problem.findings[0]}") from None
+        limits = [
+            _checked_limit(name, found[name], said)
+            for name, said in _configurations(self._admin, self._connection, wanted)
+        ]
+        return CheckedTopics(counts, spread, min([self._settings.uri.options.max_message_bytes, *limits]))
+
+
+def check_topics(settings: Settings, names: Iterable[str]) -> CheckedTopics:
+    return Topics(settings).checked(names)
 
 
 def _create(

@@ -1,0 +1,73 @@
+{# Whether the sink URI is that of Kafka brokers. #}
+{% macro is_kafka_sink() %}
+  {{ return(tidemark.changefeed_setting('sink_kind') == 'kafka') }}
+{% endmacro %}
+
+
+{# What the Kafka sink has to send now. #}
+{% macro kafka_range() %}
+  {%- if not tidemark.is_kafka_sink() -%}
+    {{ return({'after_ts': 0, 'up_to_ts': 0, 'condition': 'false'}) }}
+  {%- endif -%}
+  {{ return(tidemark.sink_range(tidemark.sink_checkpoint('kafka'))) }}
+{% endmacro %}
+
+
+{# Over how many partitions rows are spread: partition-num, else what the topic of the sink URI has. #}
+{% macro partition_count() %}
+  {%- set configured = tidemark.changefeed_setting('partition_count') -%}
+  {%- if configured is none and execute and tidemark.is_kafka_sink() and flags.WHICH in ['run', 'build'] -%}
+    {{ return(adapter.kafka_partition_count()) }}
+  {%- endif -%}
+  {{ return(configured or 1) }}
+{% endmacro %}
+
+
+{# The DDL statements of a range as decisions of the Kafka sink. #}
+{% macro kafka_statements(range) %}
+  {%- set statements = [] -%}
+  {%- if range.up_to_ts > range.after_ts -%}
+    {%- set statements = adapter.kafka_statements(tidemark.sink_ddl_places(range)) -%}
+  {%- endif -%}
+  select * from values
+  {%- for statement in statements %}
+    ({{ tidemark.text_literal(statement.file) }}, {{ statement.offset }}L, {{ statement.number }}, {{ tidemark.text_literal(statement.topic) }}, {{ statement.partition }}, {{ statement.finished_ts }}L)
+    {{- ',' if not loop.last }}
+  {%- else %}
+    ('', 0L, 0, '', 0, 0L)
+  {%- endfor %}
+  as statements (file, `offset`, row_number, topic, partition, finished_ts)
+  where {{ statements | length > 0 }}
+{% endmacro %}
+
+
+{# Options of the Kafka sink, rendered when it runs: topics are there and schemas registered from here on. None when there is nothing to send. #}
+{% macro kafka_sink_options() %}
+  {%- set range = tidemark.kafka_range() -%}
+  {%- if range.up_to_ts <= range.after_ts -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- set schemas = tojson(tidemark.sink_schemas(range)) -%}
+  {%- set known = [] -%}
+  {%- for row in run_query('select distinct topic from ' ~ ref('table_dispatch')) -%}{% do known.append(row[0]) %}{%- endfor -%}
+  {{ return({
+    'settings': adapter.sink_settings(),
+    'prepared': adapter.prepare_kafka(tidemark.first_rows(range), known, tidemark.sink_ddl_places(range), schemas),
+    'schemas': schemas,
+    'up_to_ts': range.up_to_ts
+  }) }}
+{% endmacro %}
+
+
+{# The first row of each table version in a range, in the order in which they come: [topic, upstream_id, dispatcher_id, epoch, seq]. #}
+{% macro first_rows(range) %}
+  {%- set rows = [] -%}
+  {%- for row in run_query(
+    'with firsts as (select topic, upstream_id, min(struct(commit_ts, dispatcher_id, epoch, seq)) as first from ' ~ ref('row_dispatch')
+    ~ ' where ' ~ range.condition ~ ' group by topic, upstream_id, schema_name, table_name, table_info_version)'
+    ~ ' select topic, upstream_id, first.dispatcher_id, first.epoch, first.seq from firsts order by first.commit_ts, topic, upstream_id, first.dispatcher_id'
+  ) -%}
+    {% do rows.append([row[0], row[1], row[2], row[3] | int, row[4] | int]) %}
+  {%- endfor -%}
+  {{ return(rows) }}
+{% endmacro %}

@@ -1,0 +1,66 @@
+-- one row per message that goes to Kafka: the decision by which a task finds a row change or a DDL statement in the log, with its topic and partition
+-- depends_on: {{ ref('int_transactions') }}, {{ ref('int_checkpoints') }}, {{ ref('int_row_changes') }}, {{ ref('row_policy') }}, {{ ref('table_dispatch') }}
+-- depends_on: {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('stg_frames') }}, {{ ref('sink_checkpoints') }}
+{{ config(
+    materialized='sink',
+    sink_format='tidemark_kafka',
+    sink_options="{{ tojson(tidemark.kafka_sink_options()) }}",
+    post_hook="{{ tidemark.note_sink_checkpoint('kafka') }}"
+) }}
+
+{% set range = tidemark.kafka_range() %}
+
+with row_dispatch as (
+    select * from {{ ref('row_dispatch') }} where {{ range.condition }}
+),
+
+statements as (
+    {{ tidemark.kafka_statements(range) }}
+),
+
+decided as (
+    select
+        upstream_id,
+        file,
+        `offset`,
+        row_number,
+        op as policy_op,
+        topic,
+        partition,
+        commit_ts,
+        start_ts,
+        physical_table_id,
+        seq
+    from row_dispatch
+    union all
+    select
+        '' as upstream_id,
+        file,
+        `offset`,
+        row_number,
+        'ddl' as policy_op,
+        topic,
+        partition,
+        finished_ts as commit_ts,
+        0 as start_ts,
+        0 as physical_table_id,
+        0 as seq
+    from statements
+),
+
+-- one task sends a partition; a statement comes after the rows up to its finish ts
+final as (
+    select
+        upstream_id,
+        file,
+        `offset`,
+        row_number,
+        policy_op,
+        topic,
+        partition
+    from decided
+    distribute by topic, partition
+    sort by topic, partition, commit_ts, policy_op = 'ddl', start_ts, upstream_id, physical_table_id, seq, row_number
+)
+
+select * from final

@@ -1,0 +1,63 @@
+"""What happens once before the tasks of a run begin, so that a run fails before its first message rather than between two.
+
+Topics are there and large enough. With Avro, the schemas of all table versions that have rows are registered, in the order of these rows: tasks run at the same time, and
+would register a newer version before an older one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from tidemark.config import Settings
+from tidemark.encode.avro import AvroEncoder
+from tidemark.encode.protocol import encoder_for
+from tidemark.log_schemas import LogSchemas
+from tidemark.sinks.kafka.topics import Topics
+
+
+@dataclass(frozen=True)
+class FirstRow:
+    """The first row of a table version in a run."""
+
+    upstream_id: str
+    dispatcher_id: str
+    epoch: int
+    seq: int
+
+
+@dataclass(frozen=True)
+class Prepared:
+    partition_num: int
+    max_message_bytes: int
+    # Topics that watermarks go to.
+    watermark_topics: tuple[str, ...]
+
+    def settings(self, settings: Settings) -> Settings:
+        """The settings with what was found out, for encoders and routers."""
+        options = replace(
+            settings.uri.options, partition_num=self.partition_num, max_message_bytes=self.max_message_bytes
+        )
+        return replace(settings, uri=replace(settings.uri, options=options))
+
+
+def prepare_topics(settings: Settings, used: Iterable[str], known: Iterable[str]) -> Prepared:
+    """`used`: topics that messages go to. `known`: topics of all tables; of these, the ones that exist get watermarks too."""
+    topics, used = Topics(settings), set(used)
+    encoder_for(settings)
+    checked = topics.checked(used)
+    existing = topics.existing()
+    watermarks = used | {topic for topic in known if topic in existing}
+    return Prepared(
+        checked.spread,
+        checked.max_message_bytes,
+        tuple(sorted(watermarks or {settings.default_topic} & set(existing))),
+    )
+
+
+def register_schemas(settings: Settings, rows: Iterable[FirstRow], schemas: LogSchemas) -> None:
+    """Register what the table versions of these rows need."""
+    encoder = AvroEncoder(settings)
+    for row in rows:
+        in_force = schemas.in_force(row.upstream_id, bytes.fromhex(row.dispatcher_id), row.epoch, row.seq)
+        encoder.register(in_force.table)
