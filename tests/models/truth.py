@@ -36,7 +36,9 @@ class Truth:
         self._run(delete_rows(self._infos[table.name]), row)
 
     def _run(self, statement, row: dict) -> None:
-        self._connection.execute(statement.driver_sql(1), [row[column.name] for column in statement.columns])
+        # The driver marks parameters with %s; no name here has a question mark.
+        sql = statement.sql(1).replace("?", "%s")
+        self._connection.execute(sql, [row[column.name] for column in statement.columns])
 
     def rows(self) -> dict[tuple, dict]:
         """(table, key …) -> the row, as texts."""
