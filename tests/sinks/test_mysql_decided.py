@@ -1,0 +1,121 @@
+"""Decided rows on their way into the database: the order in which chunks, partitions and table versions are written."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mysql_support import ACTIVE_DDL, active_table, batch_of, put, run
+
+from tidemark.config import load
+from tidemark.sinks.logged_rows import LoggedRows
+from tidemark.sinks.mysql.decided import runs, stages, write_decided
+from tidemark.sinks.mysql.errors import MissingTable
+from tidemark.wire import types
+from tidemark.wire.table_info import Column, Index, TableInfo
+
+ACTIVE = {"enable-active-active": True, "bdr-mode": True}
+
+
+def plain_table(schema, version=1, *names, unique=()):
+    columns = [
+        Column(1, "id", 0, types.INT, flag=types.NOT_NULL | types.PRIMARY_KEY, flen=11),
+        *(Column(place, name, place - 1, types.INT, flen=11) for place, name in enumerate(names, 2)),
+    ]
+    indexes = [Index(f"by_{name}", (name,), is_unique=True) for name in unique]
+    return TableInfo.build(schema, "t", 7, version, columns=columns, indexes=indexes)
+
+
+def decided(table, *changes, upstream="1"):
+    """Changes as (position in the chunk, op, old row, new row)."""
+    position = np.array([place for place, *_ in changes])
+    batch = batch_of(table, [(op, 100 + place, pre, post) for place, op, pre, post in changes])
+    return LoggedRows(upstream, None, batch, None, position)
+
+
+def row(*values, names=("id", "u")):
+    return dict(zip(names, values, strict=True))
+
+
+@pytest.fixture
+def settings(uri):
+    return load(None, f"{uri.rstrip('/')}/?worker-count=4")
+
+
+@pytest.fixture
+def table(session, database):
+    run(session, f"create table {database}.t (id int primary key, u int unique)")
+    return plain_table(database, 1, "u", unique=("u",))
+
+
+def rows_of(session, database):
+    session.commit()
+    return session.query(f"select * from {database}.t order by id")
+
+
+def test_a_row_that_moves_to_another_partition_is_there(session, table, settings):
+    first = decided(table, (0, "insert", None, row(1, 10)), (1, "delete", row(1, 10), None))
+    second = decided(table, (2, "insert", None, row(1, 20)))
+    assert write_decided(settings, [[second, first]]).rows == 1
+    assert rows_of(session, table.schema) == [(1, 20)]
+
+
+def test_a_value_of_a_unique_key_moves_in_a_transaction_that_two_chunks_share(session, table, settings):
+    """At the end of the first chunk two rows have the value: the one that got it last must stay."""
+    chunks = [
+        [decided(table, (0, "insert", None, row(3, 6)), (1, "insert", None, row(1, 5)))],
+        [decided(table, (0, "update", row(3, 6), row(3, 6)), (1, "update", row(1, 5), row(1, 6)))],
+        [decided(table, (0, "update", row(3, 6), row(3, 7)))],
+    ]
+    for again in (chunks, chunks[:2], chunks):
+        write_decided(settings, again)
+    assert rows_of(session, table.schema) == [(1, 6), (3, 7)]
+
+
+def test_a_table_with_another_unique_key_has_one_lane(table):
+    free = plain_table("d", 1, "u")
+    changes = [(i, "insert", None, row(i, i)) for i in range(50)]
+    for each, lanes in ((table, 1), (free, 50)):
+        [[step]] = stages(load(None, "mysql://h/"), [decided(each, *changes)])
+        assert len(set(step.lanes.tolist())) == lanes
+
+
+def test_versions_of_a_table_are_written_one_after_the_other():
+    old, new = plain_table("d", 1), plain_table("d", 2, "u")
+    parts = [
+        decided(new, (2, "insert", None, row(3, 3)), (5, "insert", None, row(6, 6))),
+        decided(old, (0, "insert", None, {"id": 1}), (4, "insert", None, {"id": 5})),
+        decided(old, (1, "insert", None, {"id": 2})),
+        decided(new, (3, "insert", None, row(4, 4))),
+    ]
+    found = [(batch.table.version, (batch.changes.commit_ts - 100).tolist()) for batch in runs(parts)]
+    assert found == [(1, [0, 1]), (2, [2, 3]), (1, [4]), (2, [5])]
+    other = decided(replace(new, table="other"), (6, "insert", None, row(1, 1)))
+    assert [
+        [step.statement.table for step in stage]
+        for stage in stages(load(None, "mysql://h/"), [*parts, other])
+    ] == [["d.t", "d.other"], ["d.t"], ["d.t"], ["d.t"]]
+
+
+def test_active_active_rows_of_a_chunk_are_written_at_once(session, database, uri):
+    run(session, f"create table {database}.acct {ACTIVE_DDL}")
+    table = active_table(database)
+    parts = [put(table, (200, 1, "second", 1)), put(table, (100, 1, "first", 1), (90, 2, "other", 1))]
+    chunk = [
+        LoggedRows(str(place), None, batch, None, np.arange(len(batch.changes)) + 10 * place)
+        for place, batch in enumerate(parts)
+    ]
+    assert write_decided(load(ACTIVE, uri), [chunk, chunk]).rows == 6
+    session.commit()
+    assert session.query(f"select id, owner, _tidb_origin_ts from {database}.acct order by id") == [
+        (1, "second", 200),
+        (2, "other", 90),
+    ]
+
+
+def test_no_rows_need_no_server():
+    assert write_decided(load(None, "mysql://127.0.0.1:1/"), []).rows == 0
+
+
+def test_a_table_that_is_not_there_is_named(settings, database):
+    with pytest.raises(MissingTable, match=rf"{database}\.t: the table does not exist downstream"):
+        write_decided(settings, [[decided(plain_table(database), (0, "insert", None, {"id": 1}))]])
