@@ -52,22 +52,8 @@
   {%- for row in run_query('select distinct topic from ' ~ ref('table_dispatch')) -%}{% do known.append(row[0]) %}{%- endfor -%}
   {{ return({
     'settings': adapter.sink_settings(),
-    'prepared': adapter.prepare_kafka(tidemark.first_rows(range), known, tidemark.sink_ddl_places(range), schemas),
+    'prepared': adapter.prepare_kafka(tidemark.first_rows(ref('row_dispatch'), range), known, tidemark.sink_ddl_places(range), schemas),
     'schemas': schemas,
     'up_to_ts': range.up_to_ts
   }) }}
-{% endmacro %}
-
-
-{# The first row of each table version in a range, in the order in which they come: [topic, upstream_id, dispatcher_id, epoch, seq]. #}
-{% macro first_rows(range) %}
-  {%- set rows = [] -%}
-  {%- for row in run_query(
-    'with firsts as (select topic, upstream_id, min(struct(commit_ts, dispatcher_id, epoch, seq)) as first from ' ~ ref('row_dispatch')
-    ~ ' where ' ~ range.condition ~ ' group by topic, upstream_id, schema_name, table_name, table_info_version)'
-    ~ ' select topic, upstream_id, first.dispatcher_id, first.epoch, first.seq from firsts order by first.commit_ts, topic, upstream_id, first.dispatcher_id'
-  ) -%}
-    {% do rows.append([row[0], row[1], row[2], row[3] | int, row[4] | int]) %}
-  {%- endfor -%}
-  {{ return(rows) }}
 {% endmacro %}

@@ -2,7 +2,7 @@
 {% macro is_storage_sink() %}
   {{ return(
     tidemark.changefeed_setting('sink_kind') == 'storage'
-    and tidemark.changefeed_setting('protocol') in ['csv', 'canal-json']
+    and tidemark.changefeed_setting('protocol') in ['csv', 'canal-json', 'avro']
     and not tidemark.changefeed_setting('sink_place').startswith('noop:')
   ) }}
 {% endmacro %}
@@ -24,12 +24,19 @@
   {%- if range.up_to_ts <= range.after_ts -%}
     {{ return(none) }}
   {%- endif -%}
+  {%- set schemas = tojson(tidemark.sink_schemas(range)) -%}
+  {%- if tidemark.changefeed_setting('protocol') == 'avro' -%}
+    {#- in the order of the rows, whatever order the tasks come in: ids are part of the files -#}
+    {% do adapter.register_schemas(
+      tidemark.first_rows("(select *, '' as topic from " ~ ref('row_policy') ~ ' where policy_op is not null)', range), schemas
+    ) %}
+  {%- endif -%}
   {{ return({
     'settings': adapter.sink_settings(),
     'lease': tree.lease,
     'after_ts': range.after_ts,
     'up_to_ts': range.up_to_ts,
-    'schemas': tojson(tidemark.sink_schemas(range)),
+    'schemas': schemas,
     'ddl': tojson(tidemark.sink_ddl_places(range))
   }) }}
 {% endmacro %}

@@ -1,6 +1,6 @@
 -- one row per frame or range of bytes that could not be read
 {% set decoders = [
-    'stg_transactions', 'stg_ddl_events', 'stg_resolved_events', 'stg_handshakes', 'stg_sync_points', 'stg_control_events'
+    'stg_transactions', 'stg_ddl_events', 'stg_resolved_events', 'stg_handshakes', 'stg_sync_points', 'stg_control_events', 'int_row_changes'
 ] %}
 
 with frames as (

@@ -9,21 +9,42 @@ dispatchers as (
     select * from {{ ref('int_dispatchers') }}
 ),
 
+awaited_tables as (
+    select * from {{ ref('int_awaited_tables') }}
+),
+
 transactions as (
     select * from {{ ref('stg_transactions') }} where error_reason is null
 ),
 
+-- a table that was added holds the checkpoint at its creation until its dispatcher is there
+awaited as (
+    select
+        upstream_id,
+        min(added_ts) as added_ts
+    from awaited_tables
+    group by upstream_id
+),
+
 -- the smallest resolved ts over the dispatchers that still count; a table trigger counts once it sends resolved events
-reached as (
+resolved as (
     select
         upstream_id,
         coalesce(
             min(case when status in ('live', 'blocked') then resolved_ts end),
             max(greatest(resolved_ts, retired_ts)),
             0
-        ) as checkpoint_ts
+        ) as resolved_ts
     from dispatchers
     group by upstream_id
+),
+
+reached as (
+    select
+        resolved.upstream_id,
+        least(resolved.resolved_ts, awaited.added_ts) as checkpoint_ts
+    from resolved
+    left join awaited on resolved.upstream_id = awaited.upstream_id
 ),
 
 advanced as (

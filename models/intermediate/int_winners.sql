@@ -1,29 +1,36 @@
--- one row per key and batch: the write to it that won among those the batch completed
+-- one row per key and batch: the write to it that won among those the batch completed, and those of the earlier batches that it takes over
 -- depends_on: {{ ref('log_segments') }} (which batches there are)
+{{ config(post_hook="{{ tidemark.drop_merged_batches() }}") }}
+{% set merged_batches = tidemark.batches_to_merge() %}
+
 with writes as (
     select * from {{ ref('row_policy') }}
     where policy_op is not null and batch_id > {{ tidemark.last_batch() }}
 ),
 
--- the later version wins; on a tie the one applied later, in an order that does not depend on how rows arrived
 ordered as (
     select
         schema_name,
         table_name,
         key,
         batch_id,
-        struct(version_ts, commit_ts, upstream_id, start_ts, seq, row_number) as write_order,
-        struct(
-            upstream_id,
-            version_ts,
-            commit_ts,
-            table_id,
-            physical_table_id,
-            table_version,
-            coalesce(post, pre) as row_values,
-            policy_op = 'delete' or is_soft_deleted as is_deleted
-        ) as write
+        batch_id as from_batch,
+        {{ tidemark.write_order() }} as write_order,
+        {{ tidemark.kept_write() }} as write
     from writes
+    {% if merged_batches %}
+        union all
+        select
+            schema_name,
+            table_name,
+            key,
+            cast({{ tidemark.current_batch() }} as bigint) as batch_id,
+            from_batch,
+            write_order,
+            write
+        from {{ this }}
+        where batch_id in ({{ merged_batches | join(', ') }})
+    {% endif %}
 ),
 
 final as (
@@ -33,6 +40,7 @@ final as (
         key,
         max(write_order) as write_order,
         max_by(write, write_order) as write,
+        min(from_batch) as from_batch,
         batch_id
     from ordered
     group by schema_name, table_name, key, batch_id

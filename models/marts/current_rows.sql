@@ -1,13 +1,16 @@
 -- one row per key of a table: the write that won, over all upstreams and batches; deleted rows stay as tombstones
+-- depends_on: {{ ref('sync_points') }}, {{ ref('int_checkpoints') }} (which ts a snapshot can have)
+{% set as_of_ts = tidemark.as_of_ts() %}
+
 with
-{% if var('as_of_ts') is none %}
+{% if as_of_ts is none %}
     winners as (
         select * from {{ ref('int_winners') }}
     ),
 {% else %}
     writes as (
         select * from {{ ref('row_policy') }}
-        where policy_op is not null and commit_ts <= {{ var('as_of_ts') }}
+        where policy_op is not null and commit_ts <= {{ as_of_ts }}
     ),
 
     winners as (
@@ -15,29 +18,20 @@ with
             schema_name,
             table_name,
             key,
-            struct(version_ts, commit_ts, upstream_id, start_ts, seq, row_number) as write_order,
-            struct(
-                upstream_id,
-                version_ts,
-                commit_ts,
-                table_id,
-                physical_table_id,
-                table_version,
-                coalesce(post, pre) as row_values,
-                policy_op = 'delete' or is_soft_deleted as is_deleted
-            ) as write
+            {{ tidemark.write_order() }} as write_order,
+            {{ tidemark.kept_write() }} as write
         from writes
     ),
 {% endif %}
 
 ddl_events as (
     select * from {{ ref('stg_ddl_events') }}
-    where error_reason is null {% if var('as_of_ts') is not none %} and finished_ts <= {{ var('as_of_ts') }}{% endif %}
+    where error_reason is null {% if as_of_ts is not none %} and finished_ts <= {{ as_of_ts }}{% endif %}
 ),
 
 table_versions as (
     select * from {{ ref('table_versions') }}
-    {% if var('as_of_ts') is not none %}where valid_from_ts <= {{ var('as_of_ts') }}{% endif %}
+    {% if as_of_ts is not none %}where valid_from_ts <= {{ as_of_ts }}{% endif %}
 ),
 
 -- a renamed table takes its rows along

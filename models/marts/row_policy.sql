@@ -73,9 +73,11 @@ final as (
             commit_ts as version_ts,
         {% endif %}
         commit_ts,
+        origin_ts,
         start_ts,
         seq,
         row_number,
+        is_active_active,
         is_flagged and not {{ tidemark.is_not_deleted('new_softdelete_time') }} as is_soft_deleted,
         table_id,
         physical_table_id,

@@ -13,6 +13,7 @@ from tidemark.config.secrets import MissingVariable, expand_environment, has_pla
 from tidemark.config.suggest import nearest
 
 ON_BAD_FRAME = ("quarantine", "fail")
+SYNC_POINT = "sync_point"
 
 
 def check_project_vars(project: Mapping[str, Any], given: Mapping[str, Any]) -> list[Finding]:
@@ -87,9 +88,15 @@ def _text_or_mapping(name: str, value: Any, findings: Findings) -> None:
         )
 
 
-def _ts(name: str, value: Any, findings: Findings) -> None:
-    if not str(value).isdigit() or int(value) >= 1 << 64:
-        findings.error(name, "is not a ts", value, "a TSO: a whole number from 0 to 2^64 - 1")
+def _snapshot(name: str, value: Any, findings: Findings) -> None:
+    if value != SYNC_POINT and (not str(value).isdigit() or int(value) >= 1 << 63):
+        allowed = f"a TSO (a whole number below 2^63), or {SYNC_POINT} for the last complete sync point"
+        findings.error(name, "is not a ts", value, allowed)
+
+
+def _seconds(name: str, value: Any, findings: Findings) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+        findings.error(name, "is not a number of seconds", value, "a number from 0")
 
 
 def _flag(name: str, value: Any, findings: Findings) -> None:
@@ -103,7 +110,8 @@ VARS = {
     "sink_uri": _text,
     "compat": _one_of(*compat.NAMES),
     "on_bad_frame": _one_of(*ON_BAD_FRAME),
-    "as_of_ts": _ts,
+    "as_of_ts": _snapshot,
+    "replication_lag_seconds": _seconds,
     "state_dir": _text,
     "rebuild_from_logs": _flag,
     "changefeed_id": _text,

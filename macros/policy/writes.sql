@@ -1,0 +1,22 @@
+{#
+  What decides between two writes of a key: the later version wins; on a tie the one applied later, in an order that does not depend on how rows
+  arrived.
+#}
+{% macro write_order() -%}
+struct(version_ts, commit_ts, upstream_id, start_ts, seq, row_number)
+{%- endmacro %}
+
+
+{# What is kept of a write. #}
+{% macro kept_write() -%}
+struct(
+            upstream_id,
+            version_ts,
+            commit_ts,
+            table_id,
+            physical_table_id,
+            table_version,
+            coalesce(post, pre) as row_values,
+            policy_op = 'delete' or is_soft_deleted as is_deleted
+        )
+{%- endmacro %}

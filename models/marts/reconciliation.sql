@@ -1,0 +1,135 @@
+-- one row per key of an active-active table and cluster whose row is not the one that all clusters should end with, and why
+{% set lag = (var('replication_lag_seconds') * 1000) | int ~ ' * 262144L' %}
+
+with row_changes as (
+    select * from {{ ref('row_policy') }} where is_active_active and reason <> 'filtered_table'
+),
+
+table_versions as (
+    select * from {{ ref('table_versions') }} where is_active_active
+),
+
+checkpoints as (
+    select
+        upstream_id,
+        max(checkpoint_ts) as checkpoint_ts
+    from {{ ref('int_checkpoints') }}
+    group by upstream_id
+),
+
+-- what a cluster has of a key in the end, from its own stream: its own writes, and those that reached it by replication
+states as (
+    select
+        schema_name,
+        table_name,
+        key,
+        upstream_id,
+        max_by(op = 'delete', struct(commit_ts, start_ts, seq, row_number)) as is_hard_deleted,
+        max(case when op = 'delete' then commit_ts end) as hard_deleted_ts,
+        max_by(
+            struct(coalesce(origin_ts, commit_ts) as version_ts, origin_ts is null as is_own, is_soft_deleted, post as row_values),
+            struct(commit_ts, start_ts, seq, row_number)
+        ) filter (where op <> 'delete') as last_write
+    from row_changes
+    group by schema_name, table_name, key, upstream_id
+),
+
+-- where all clusters should end: with the latest version of the key
+expected as (
+    select
+        schema_name,
+        table_name,
+        key,
+        max_by(
+            struct(upstream_id, last_write.version_ts, last_write.is_soft_deleted, last_write.row_values),
+            struct(last_write.version_ts, last_write.is_own, upstream_id)
+        ) as winner
+    from states
+    where last_write is not null
+    group by schema_name, table_name, key
+),
+
+clusters as (
+    select distinct
+        table_versions.schema_name,
+        table_versions.table_name,
+        table_versions.upstream_id,
+        coalesce(checkpoints.checkpoint_ts, 0) as checkpoint_ts
+    from table_versions
+    left join checkpoints on table_versions.upstream_id = checkpoints.upstream_id
+),
+
+compared as (
+    select
+        expected.schema_name,
+        expected.table_name,
+        expected.key,
+        expected.winner,
+        clusters.upstream_id,
+        clusters.checkpoint_ts,
+        -- a row that was there before the log began, and of which only the removal is known, is taken for a tombstone
+        coalesce(states.last_write.version_ts, 0) as version_ts,
+        coalesce(states.last_write.is_soft_deleted, true) as is_soft_deleted,
+        states.last_write.row_values,
+        coalesce(states.is_hard_deleted, false) as is_hard_deleted,
+        states.hard_deleted_ts,
+        collect_list(struct(coalesce(states.last_write.version_ts, 0) as version_ts, clusters.checkpoint_ts)) over (
+            partition by expected.schema_name, expected.table_name, expected.key
+        ) as all_states
+    from expected
+    inner join clusters on expected.schema_name = clusters.schema_name and expected.table_name = clusters.table_name
+    left join states
+        on
+            expected.schema_name = states.schema_name
+            and expected.table_name = states.table_name
+            and expected.key = states.key
+            and clusters.upstream_id = states.upstream_id
+),
+
+classified as (
+    select
+        *,
+        case
+            -- a row may go for good only after its soft delete has reached every cluster
+            when
+                is_hard_deleted
+                and version_ts > 0
+                and (
+                    not is_soft_deleted
+                    or exists(all_states, other -> other.version_ts < version_ts and other.checkpoint_ts >= hard_deleted_ts)
+                )
+                then 'premature_hard_delete'
+            when version_ts = winner.version_ts and is_hard_deleted then null
+            when
+                version_ts = winner.version_ts
+                and {{ tidemark.values_without('row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')") }}
+                = {{ tidemark.values_without('winner.row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')") }}
+                then null
+            when version_ts = winner.version_ts then 'different_values'
+            when checkpoint_ts < winner.version_ts + {{ lag }} then 'lag'
+            when winner.is_soft_deleted then 'missing_soft_delete'
+            else 'lost_write'
+        end as difference
+    from compared
+),
+
+final as (
+    select
+        schema_name,
+        table_name,
+        key,
+        upstream_id,
+        difference,
+        nullif(version_ts, 0) as version_ts,
+        case when is_hard_deleted then 'hard_deleted' when version_ts = 0 then 'missing' when is_soft_deleted then 'soft_deleted' else 'live' end as state,
+        winner.upstream_id as expected_upstream_id,
+        winner.version_ts as expected_version_ts,
+        case when winner.is_soft_deleted then 'soft_deleted' else 'live' end as expected_state,
+        row_values as values,
+        winner.row_values as expected_values,
+        checkpoint_ts
+    from classified
+    where difference is not null
+)
+
+select * from final
