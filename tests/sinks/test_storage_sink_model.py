@@ -1,0 +1,223 @@
+"""The storage sink through dbt and Spark: the tree is that of the library, whatever the tasks, the pieces and the crashes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+from storage_support import files_below, is_data, log_of
+
+from dbt_support import Dbt
+from support import golden
+from tidemark.config import load
+from tidemark.sinks.storage.doctor import examine
+from tidemark.sinks.storage.filesystem import LocalStore
+from tidemark.sinks.storage.journal import read_checkpoint
+from tidemark.sinks.storage.log_driver import write_log_to_tree
+from tidemark.sinks.storage.publish import open_tree
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def evolve(spark, tmp_path_factory):
+    """The models up to the row policy, for a log with many DDL statements and partitions; every test has a prefix of its own."""
+    folder = tmp_path_factory.mktemp("evolve")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        runner = Dbt(spark, patch, folder, f"test_{uuid.uuid4().hex[:12]}")
+        runner.vars = {"event_logs": [{"upstream_id": "1", "path": log_of("evolve")}], "compat": "ticdc"}
+        runner.ok("run", "--select", "+row_policy", "sink_checkpoints")
+        yield runner
+        runner.drop()
+
+
+def sink_vars(folder, query="protocol=csv", changefeed=None):
+    return {"sink_uri": f"file://{folder}?{query}", "changefeed": changefeed or {}}
+
+
+def expected(folder, logs, variables, compat="ticdc"):
+    """The tree that the library writes from the same logs."""
+    settings = load(variables["changefeed"], variables["sink_uri"], compat)
+    write_log_to_tree(logs, settings, str(folder))
+    return files_below(folder)
+
+
+FORMS = {
+    "plain": ("protocol=csv", {"sink": {"date-separator": "none", "csv": {"include-commit-ts": True}}}),
+    "merged partitions": ("protocol=csv", {"sink": {"enable-partition-separator": False}}),
+    "table ids": ("protocol=csv&use-table-id-as-path=true&file-size=1024", {}),
+    "dispatchers": (
+        "protocol=canal-json&enable-tidb-extension=true",
+        {"sink": {"date-separator": "year"}, "scheduler": {"enable-table-across-nodes": True}},
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_tree_is_that_of_the_library_for_any_number_of_tasks(evolve, spark, tmp_path, form):
+    tasks = {"plain": "7", "merged partitions": "1"}.get(form, "3")
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    spark.conf.set("spark.sql.shuffle.partitions", tasks)
+    try:
+        variables = sink_vars(tmp_path / "tree", *FORMS[form])
+        evolve.ok("run", "--select", "sink_storage", **variables)
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", before)
+    tree = files_below(tmp_path / "tree")
+    assert any(is_data(path) for path in tree)
+    assert tree == expected(tmp_path / "expected", [log_of("evolve")], variables)
+
+
+def test_a_second_run_without_new_rows_changes_nothing_and_the_checkpoint_is_in_the_warehouse(
+    evolve, tmp_path
+):
+    variables = sink_vars(tmp_path / "tree")
+    evolve.ok("run", "--select", "sink_storage", **variables)
+    before = {path: (tmp_path / "tree" / path).stat().st_mtime_ns for path in files_below(tmp_path / "tree")}
+    evolve.ok("run", "--select", "sink_storage", **variables)
+    assert before == {
+        path: (tmp_path / "tree" / path).stat().st_mtime_ns for path in files_below(tmp_path / "tree")
+    }
+    (row,) = evolve.rows(
+        f"select * from {{schema}}.sink_checkpoints where sink_uri = 'file://{tmp_path / 'tree'}'"
+    )
+    assert (row["sink"], row["previous_checkpoint_ts"]) == ("storage", 0)
+    assert row["checkpoint_ts"] == read_checkpoint(LocalStore(str(tmp_path / "tree")))
+    (sent,) = evolve.rows(
+        f"select count(*) as n from {{schema}}.row_policy where commit_ts <= {row['checkpoint_ts']}"
+    )
+    assert row["row_count"] == sent["n"]
+
+
+def test_a_second_writer_is_told_who_holds_the_tree(evolve, tmp_path):
+    variables = sink_vars(tmp_path / "tree")
+    with open_tree(LocalStore(str(tmp_path / "tree")), "the other run"):
+        message = evolve.fails("run", "--select", "sink_storage", **variables)
+    assert "is being written by the other run (process" in message
+    assert files_below(tmp_path / "tree") == {}
+    # The failed run has left no lease of its own.
+    evolve.ok("run", "--select", "sink_storage", **variables)
+
+
+@pytest.mark.parametrize("uri", [None, "kafka://127.0.0.1:9092/t?protocol=canal-json"])
+def test_without_a_storage_uri_it_does_nothing(evolve, uri):
+    before = evolve.rows("select count(*) as n from {schema}.sink_checkpoints")
+    outcome = evolve.ok("run", "--select", "sink_storage", sink_uri=uri)
+    assert "nothing to send" in str(outcome.result.results[0].message)
+    assert evolve.rows("select count(*) as n from {schema}.sink_checkpoints") == before
+
+
+def test_a_prefix_that_cannot_be_written_is_named(evolve, tmp_path):
+    (tmp_path / "file").write_text("")
+    message = evolve.fails("run", "--select", "sink_storage", **sink_vars(tmp_path / "file" / "tree"))
+    assert f"{tmp_path}/file/tree" in message
+    assert "choose another" in message
+    assert "Traceback" not in message
+
+
+def test_what_the_changefeed_leaves_out_is_neither_in_data_nor_in_schema_files(dbt, tmp_path):
+    changefeed = {
+        "filter": {
+            "rules": ["shop.*", "!shop.stock"],
+            "event-filters": [{"matcher": ["shop.coupons"], "ignore-event": ["all dml"]}],
+        }
+    }
+    dbt.vars = {
+        "event_logs": [{"upstream_id": "1", "path": log_of("orders")}],
+        **sink_vars(tmp_path, changefeed=changefeed),
+    }
+    dbt.ok("run", "--select", "+sink_storage")
+    tree = files_below(tmp_path)
+    tables = {path.split("/")[1] for path in tree if is_data(path)}
+    assert {"orders", "customers"} <= tables
+    assert not tables & {"stock", "coupons"}
+    assert not any(path.startswith("shop/stock/") for path in tree)
+    assert any(path.startswith("shop/coupons/meta/schema_") for path in tree)
+
+
+def test_a_row_that_the_protocol_cannot_express_ends_the_run_with_its_table_and_ts(dbt, tmp_path):
+    dbt.vars = {
+        "event_logs": [{"upstream_id": "1", "path": log_of("alltypes")}],
+        **sink_vars(tmp_path / "tree"),
+    }
+    message = dbt.fails("run", "--select", "+sink_storage")
+    assert "a row with commit ts 4" in message
+    assert "table alltypes." in message
+    assert "Traceback" not in message
+    assert not (tmp_path / "tree" / "metadata").exists()
+
+
+def test_a_log_that_arrives_in_pieces_gives_the_same_rows_in_the_same_order(dbt, tmp_path):
+    log = golden("streams/orders.bin").read_bytes()
+    (tmp_path / "logs").mkdir()
+    variables = sink_vars(tmp_path / "tree", changefeed={"sink": {"date-separator": "none"}})
+    dbt.vars = {
+        "event_logs": [{"upstream_id": "1", "path": str(tmp_path / "logs")}],
+        "compat": "ticdc",
+        **variables,
+    }
+    checkpoints = []
+    for share in (0.95, 0.99, 1.0):
+        (tmp_path / "logs" / "a.bin").write_bytes(log[: int(len(log) * share)])
+        dbt.ok("run", "--select", "+sink_storage")
+        checkpoints.append(read_checkpoint(LocalStore(str(tmp_path / "tree"))))
+    assert checkpoints == sorted(set(checkpoints)), "every piece moves the checkpoint"
+    whole = expected(tmp_path / "expected", [log_of("orders")], variables)
+    assert rows_by_folder(files_below(tmp_path / "tree")) == rows_by_folder(whole)
+    assert [row["checkpoint_ts"] for row in dbt.table("sink_checkpoints", "checkpoint_ts")] == checkpoints
+    assert examine(LocalStore(str(tmp_path / "tree"))).findings == []
+
+
+def rows_by_folder(tree):
+    found = {}
+    for path in sorted(filter(is_data, tree)):
+        folder = path.rpartition("/")[0]
+        found[folder] = found.get(folder, b"") + tree[path]
+    return found
+
+
+def test_a_run_that_is_killed_is_finished_by_the_next(tmp_path):
+    """Four processes of dbt: killed while a task stages, while the commit publishes, and while dbt itself takes the lease."""
+    variables = {
+        "event_logs": [{"upstream_id": "1", "path": log_of("orders")}],
+        "state_dir": str(tmp_path / "state"),
+        "compat": "ticdc",
+        **sink_vars(tmp_path / "tree"),
+    }
+
+    def run(select, fault):
+        environment = {**os.environ, "DBT_PROFILES_DIR": "profiles", "TIDEMARK_FAULT": fault}
+        environment.pop("TIDEMARK_STATE_DIR", None)
+        command = [
+            "from dbt.cli.main import cli; cli()",
+            "run",
+            "--select",
+            select,
+            "--vars",
+            json.dumps(variables),
+        ]
+        folders = ("--target-path", str(tmp_path / "target"), "--log-path", str(tmp_path / "logs"))
+        return subprocess.run(
+            [sys.executable, "-c", *command, *folders],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
+        )
+
+    store = LocalStore(str(tmp_path / "tree"))
+    assert run("+sink_storage", "staged-file-written:2").returncode == 1
+    assert [path for path in files_below(tmp_path / "tree") if not path.startswith(".")] == []
+    assert run("sink_storage", "index-written:2").returncode == 1
+    assert any(is_data(path) for path in files_below(tmp_path / "tree"))
+    assert read_checkpoint(store) == 0
+    assert run("sink_storage", "lease-taken").returncode == -signal.SIGKILL
+    last = run("sink_storage", "")
+    assert last.returncode == 0, last.stdout
+    assert files_below(tmp_path / "tree") == expected(tmp_path / "expected", [log_of("orders")], variables)
