@@ -249,11 +249,28 @@ def test_missing_rights_are_told(session, uri, table):
     run(session, "drop user reader")
 
 
-def test_no_server_is_told_without_waiting():
+def test_a_server_that_does_not_come_is_told_after_the_last_attempt():
     pauses = []
-    with pytest.raises(errors.ServerUnavailable, match=r"connecting to root@127\.0\.0\.1:\d+.*200[23]"):
-        Writer(Target(port=free_port()), retry=Retry(sleep=pauses.append))
-    assert pauses == []
+    with pytest.raises(
+        errors.ServerUnavailable,
+        match=r"connecting to root@127\.0\.0\.1:\d+: gave up after 4 attempts.*200[23]",
+    ):
+        Writer(Target(port=free_port()), retry=Retry(attempts=4, sleep=pauses.append))
+    assert len(pauses) == 3
+
+
+def test_a_server_that_is_just_starting_is_waited_for(session, table, target):
+    refused = iter([ServerSaid(2003, "Can't connect"), ServerSaid(2013, "Lost connection")])
+
+    class Starting(Connection):
+        def __init__(self, target):
+            for error in refused:
+                raise error
+            super().__init__(target)
+
+    with Writer(target, SMALL, QUICK, Starting) as writer:
+        writer.write(many(table))
+    assert owners(session, table) == EXPECTED
 
 
 def test_a_time_zone_that_the_server_does_not_know(uri):

@@ -57,11 +57,8 @@ class Session:
         self._connection: Connection | None = None
 
     def open(self) -> Connection:
-        """Connects without retries: a wrong address or password is told at once."""
-        try:
-            return self._ready()
-        except ServerSaid as error:
-            raise explain(error.code, error.said, statement=self._connecting()) from None
+        """A server that restarts is waited for; a wrong password is told at once."""
+        return self.run(lambda connection, _: connection)[0]
 
     def close(self) -> None:
         if self._connection is not None:

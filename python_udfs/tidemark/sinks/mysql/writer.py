@@ -88,7 +88,7 @@ class Writer:
         self._lanes = [_Lane(Session(target, retry, connect)) for _ in range(limits.connections)]
         self._threads = ThreadPoolExecutor(limits.connections, thread_name_prefix="tidemark-mysql")
         try:
-            # A wrong address or password is told now, and at once.
+            # A wrong address or password is told now, and only once.
             first = self._lanes[0].session.open()
         except BaseException:
             self.close()
