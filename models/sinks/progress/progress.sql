@@ -1,7 +1,7 @@
 -- one row per changefeed, upstream and table that is there: up to which ts its rows are written
 {{ config(
     materialized='table',
-    pre_hook="{# after the sinks #}{% do [ref('sink_storage'), ref('sink_tidb')] %}"
+    pre_hook="{# after the sinks #}{% do [ref('sink_storage'), ref('sink_kafka'), ref('sink_tidb')] %}"
 ) }}
 
 {% set changefeed_id = tidemark.text_literal(tidemark.changefeed_id()) %}
