@@ -6,6 +6,8 @@ import pyarrow as pa
 
 from tidemark.dispatch import TableFilter
 from tidemark.dispatch.topic import parse_topic
+from tidemark.registry.forecast_rows import FORECAST, forecast_rows
+from tidemark.spark.sink_settings import settings_of
 from tidemark.wire import event_columns as events
 from tidemark.wire.header_columns import HEADER_FIELDS, header_columns
 
@@ -72,6 +74,15 @@ def tidemark_topic(
     return pa.array([parse_topic(*row[:4]).name(*row[4:]) for row in rows], pa.string())
 
 
+def tidemark_schema_forecast(settings: pa.Array, versions: pa.Array) -> pa.Array:
+    """For lists of table versions, what the schema registry will say to their Avro schemas."""
+    answers = [
+        forecast_rows(settings_of({"settings": given}), asked)
+        for given, asked in zip(settings.to_pylist(), versions.to_pylist(), strict=True)
+    ]
+    return pa.array(answers, pa.list_(FORECAST))
+
+
 # function over Arrow arrays -> type of its result; the name in SQL is the function's
 UDFS = {
     tidemark_header: HEADER_FIELDS,
@@ -83,4 +94,5 @@ UDFS = {
     tidemark_control: events.CONTROL,
     tidemark_table_matches: pa.bool_(),
     tidemark_topic: pa.string(),
+    tidemark_schema_forecast: pa.list_(FORECAST),
 }

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
+from tidemark.wire import types
 from tidemark.wire.table_form import compact_type, type_name
-from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.table_info import Column, Index, TableInfo
+
+_BITS = re.compile(r"x'(?:[0-9a-f]{2})*'")
 
 COLUMN = pa.struct(
     {
@@ -93,7 +99,7 @@ def _column_row(column: Column) -> dict[str, Any]:
         "charset": column.charset,
         "collation": column.collate,
         "elems": list(column.elems),
-        "default_value": None if column.default is None else str(column.default),
+        "default_value": _default_text(column),
         "origin_default": None if column.origin_default is None else str(column.origin_default),
         "generated_expr": column.generated_expr or None,
         "is_unsigned": column.is_unsigned,
@@ -106,3 +112,54 @@ def _column_row(column: Column) -> dict[str, Any]:
         "is_hidden": column.hidden,
         "comment": column.comment or None,
     }
+
+
+def _default_text(column: Column) -> str | None:
+    """The default as text; of a BIT column, whose bytes are no text, as x'…'."""
+    if column.mysql_type == types.BIT and column.default_bit is not None:
+        return f"x'{b64decode(column.default_bit).hex()}'"
+    return None if column.default is None else str(column.default)
+
+
+def table_of_row(row: Mapping[str, Any]) -> TableInfo:
+    """The table that `table_row` describes, as far as it does."""
+    return TableInfo.build(
+        row["schema_name"],
+        row["table_name"],
+        row["table_id"],
+        row["table_version"],
+        columns=[_column(place, column) for place, column in enumerate(row["columns"])],
+        indexes=[
+            Index(index["name"], tuple(index["columns"]), index["is_unique"], index["is_primary"])
+            for index in row["indexes"]
+        ],
+        is_partition=row["is_partition"],
+        is_view=row["is_view"],
+        is_active_active=row["is_active_active"],
+        is_soft_delete=row["is_soft_delete"],
+    )
+
+
+def _column(place: int, row: Mapping[str, Any]) -> Column:
+    default, bits = row["default_value"], None
+    if default is not None and row["mysql_type"] == types.BIT and _BITS.fullmatch(default):
+        default, bits = None, b64encode(bytes.fromhex(default[2:-1])).decode()
+    return Column(
+        id=row["id"],
+        name=row["name"],
+        offset=place,
+        mysql_type=row["mysql_type"],
+        flag=row["flag"],
+        flen=row["flen"],
+        decimal=row["decimal"],
+        charset=row["charset"],
+        collate=row["collation"],
+        elems=tuple(row["elems"]),
+        default=default,
+        origin_default=row["origin_default"],
+        default_bit=bits,
+        generated_expr=row["generated_expr"] or "",
+        is_stored_generated=row["is_stored_generated"],
+        hidden=row["is_hidden"],
+        comment=row["comment"] or "",
+    )
