@@ -5,36 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from tidemark.config import Settings
 from tidemark.encode.avro_schema import subjects
 from tidemark.encode.avro_tables import AvroSchemas
 from tidemark.registry.forecast import Forecast, TableVersion, forecast, snapshot
 from tidemark.registry.open import open_registry
 from tidemark.registry.state import RegistryState
-from tidemark.wire.table_columns import TABLE, table_of_row
-
-# What is asked: a table version, and the statement that made it.
-VERSION = pa.struct([*TABLE, pa.field("upstream_id", pa.string()), pa.field("query", pa.string())])
-FORECAST = pa.struct(
-    {
-        "upstream_id": pa.string(),
-        "table_id": pa.int64(),
-        "schema_name": pa.string(),
-        "table_name": pa.string(),
-        "table_version": pa.int64(),
-        "part": pa.string(),
-        "subject": pa.string(),
-        "avro_schema": pa.string(),
-        "outcome": pa.string(),
-        "is_accepted": pa.bool_(),
-        "subject_version": pa.int32(),
-        "compatibility": pa.string(),
-        "reasons": pa.list_(pa.struct({"reason": pa.string(), "query": pa.string()})),
-        "warnings": pa.list_(pa.string()),
-    }
-)
+from tidemark.wire.table_columns import table_of_row
 
 
 def forecast_rows(settings: Settings, versions: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

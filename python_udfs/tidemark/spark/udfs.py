@@ -6,10 +6,27 @@ import pyarrow as pa
 
 from tidemark.dispatch import TableFilter
 from tidemark.dispatch.topic import parse_topic
-from tidemark.registry.forecast_rows import FORECAST, forecast_rows
-from tidemark.spark.sink_settings import settings_of
 from tidemark.wire import event_columns as events
 from tidemark.wire.header_columns import HEADER_FIELDS, header_columns
+
+FORECAST = pa.struct(
+    {
+        "upstream_id": pa.string(),
+        "table_id": pa.int64(),
+        "schema_name": pa.string(),
+        "table_name": pa.string(),
+        "table_version": pa.int64(),
+        "part": pa.string(),
+        "subject": pa.string(),
+        "avro_schema": pa.string(),
+        "outcome": pa.string(),
+        "is_accepted": pa.bool_(),
+        "subject_version": pa.int32(),
+        "compatibility": pa.string(),
+        "reasons": pa.list_(pa.struct({"reason": pa.string(), "query": pa.string()})),
+        "warnings": pa.list_(pa.string()),
+    }
+)
 
 
 def tidemark_header(frame: pa.Array, length: pa.Array) -> pa.Array:
@@ -76,6 +93,10 @@ def tidemark_topic(
 
 def tidemark_schema_forecast(settings: pa.Array, versions: pa.Array) -> pa.Array:
     """For lists of table versions, what the schema registry will say to their Avro schemas."""
+    # Here, since every worker imports this module and few ask for a forecast.
+    from tidemark.registry.forecast_rows import forecast_rows
+    from tidemark.spark.sink_settings import settings_of
+
     answers = [
         forecast_rows(settings_of({"settings": given}), asked)
         for given, asked in zip(settings.to_pylist(), versions.to_pylist(), strict=True)
