@@ -98,7 +98,7 @@ def _batch(table: TableInfo, random: np.random.Generator, number: int) -> BatchD
             )
         )
         offset += len(rows)
-    return BatchDMLEvent(tuple(transactions), encode_chunk(_rows(table, random, np.array(ids)), table))
+    return BatchDMLEvent(tuple(transactions), encode_chunk(orders_rows(table, random, np.array(ids)), table))
 
 
 def _record_key(row: int) -> bytes:
@@ -106,7 +106,7 @@ def _record_key(row: int) -> bytes:
     return b"t" + (TABLE_ID + sign).to_bytes(8, "big") + b"_r" + (row + sign).to_bytes(8, "big")
 
 
-def _rows(table: TableInfo, random: np.random.Generator, ids: np.ndarray) -> pa.RecordBatch:
+def orders_rows(table: TableInfo, random: np.random.Generator, ids: np.ndarray) -> pa.RecordBatch:
     count = len(ids)
     cents = np.zeros((count, 2), dtype=np.int64)
     cents[:, 0] = random.integers(100, 10_000_000, count)

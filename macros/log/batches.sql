@@ -5,7 +5,13 @@
 
 {# The last batch that the calling model has handled; 0 before its first run. #}
 {% macro last_batch() %}
-  {{ return(tidemark.last_batch_of(this) if is_incremental() else 0) }}
+  {{ return(tidemark.last_batch_of(this) if tidemark.is_kept() else 0) }}
+{% endmacro %}
+
+
+{# Whether the calling model adds to what it has, and does not begin anew. #}
+{% macro is_kept() %}
+  {{ return(execute and load_relation(this) is not none and not should_full_refresh()) }}
 {% endmacro %}
 
 
@@ -29,18 +35,30 @@
 {% endmacro %}
 
 
+{# The batches that were planned and that the calling model has not handled yet. #}
+{% macro new_batches() %}
+  {%- set batches = [] -%}
+  {%- for row in run_query('select distinct batch_id from ' ~ ref('log_segments') ~ ' where batch_id > ' ~ tidemark.last_batch()) -%}
+    {% do batches.append(row[0] | int) %}
+  {%- endfor -%}
+  {{ return(batches) }}
+{% endmacro %}
+
+
 {# Post-hook: notes every planned batch as handled. The plan itself needs no such note. #}
 {% macro note_handled_batches() %}
   {%- if not execute or model.config.materialized != 'incremental' or model.name == 'log_segments' -%}
     {{ return('') }}
   {%- endif -%}
-  {%- set batches = run_query('select distinct batch_id from ' ~ ref('log_segments') ~ ' where batch_id > ' ~ tidemark.last_batch()) -%}
-  {%- if batches | length == 0 -%}
-    {{ return('') }}
-  {%- endif -%}
+  {%- set batches = tidemark.new_batches() -%}
+  {{ return(tidemark.add_batches_sql(tidemark.stored_table(this), batches) if batches else '') }}
+{% endmacro %}
+
+
+{% macro add_batches_sql(table, batches) %}
   {%- set partitions = [] -%}
-  {%- for row in batches -%}{% do partitions.append('partition (batch_id = ' ~ row[0] ~ ')') %}{%- endfor -%}
-  {{ return('alter table ' ~ tidemark.stored_table(this) ~ ' add if not exists ' ~ partitions | join(' ')) }}
+  {%- for batch_id in batches -%}{% do partitions.append('partition (batch_id = ' ~ batch_id ~ ')') %}{%- endfor -%}
+  {{ return('alter table ' ~ table ~ ' add if not exists ' ~ partitions | join(' ')) }}
 {% endmacro %}
 
 

@@ -22,3 +22,9 @@
   {%- endfor -%}
   {{ return(places) }}
 {% endmacro %}
+
+
+{# The same for the transactions that the calling model has not handled yet. #}
+{% macro schemas_of_new_rows() %}
+  {{ return(tidemark.schema_places('(select * from ' ~ ref('int_transactions') ~ ' where batch_id > ' ~ tidemark.last_batch() ~ ')')) }}
+{% endmacro %}

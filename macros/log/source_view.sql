@@ -5,6 +5,7 @@
   {%- for key, value in options.items() -%}
     {% do rendered.append(key ~ " '" ~ value | string | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") %}
   {%- endfor -%}
-  {% do run_query('create or replace temporary view ' ~ view ~ ' using ' ~ format ~ ' options (' ~ rendered | join(', ') ~ ')') %}
+  {%- set clause = ' options (' ~ rendered | join(', ') ~ ')' if rendered else '' -%}
+  {% do run_query('create or replace temporary view ' ~ view ~ ' using ' ~ format ~ clause) %}
   {{ return(view) }}
 {% endmacro %}

@@ -13,6 +13,10 @@ awaited_tables as (
     select * from {{ ref('int_awaited_tables') }}
 ),
 
+epochs as (
+    select * from {{ ref('int_epochs') }} where batch_id = {{ current_batch }}
+),
+
 transactions as (
     select * from {{ ref('stg_transactions') }} where error_reason is null
 ),
@@ -31,7 +35,7 @@ resolved as (
     select
         upstream_id,
         coalesce(
-            min(case when status in ('live', 'blocked') then resolved_ts end),
+            min(case when status in ('live', 'blocked') then coalesce(resolved_ts, 0) end),
             max(greatest(resolved_ts, retired_ts)),
             0
         ) as resolved_ts
@@ -65,9 +69,14 @@ waiting as (
         min(transactions.batch_id) as open_from_batch
     from transactions
     inner join advanced on transactions.upstream_id = advanced.upstream_id
+    inner join epochs
+        on
+            transactions.upstream_id = epochs.upstream_id
+            and transactions.dispatcher_id = epochs.dispatcher_id
+            and transactions.epoch = epochs.epoch
     where
         transactions.batch_id >= advanced.open_from_batch
-        and transactions.commit_ts > advanced.checkpoint_ts
+        and (transactions.commit_ts > advanced.checkpoint_ts or transactions.seq > epochs.last_seq)
     group by transactions.upstream_id
 ),
 

@@ -75,7 +75,7 @@ final as (
         least(drops.dropped_ts, successors.replaced_ts) as retired_ts,
         case
             when least(drops.dropped_ts, successors.replaced_ts) is not null then 'retired'
-            when dispatchers.resolved_ts is null then 'trigger'
+            when dispatchers.resolved_ts is null and dispatchers.physical_table_id is null then 'trigger'
             when size(dispatchers.waiting_seqs) > 0 then 'blocked'
             else 'live'
         end as status

@@ -46,7 +46,8 @@ facts as (
         epoch,
         seq,
         `table`.table_id,
-        cast(null as bigint) as physical_table_id,
+        -- the rows of a table without partitions have its id
+        case when not `table`.is_partition then `table`.table_id end as physical_table_id,
         `table`.schema_name,
         `table`.table_name,
         resolved_ts as start_ts,

@@ -1,23 +1,28 @@
--- one row per row change that a batch completed, with the schema in force at its place;
--- and one per frame whose rows cannot be decoded
-with decoded as (
-    select * from {{ tidemark.row_changes() }}
-),
+-- one row per row change that a batch completed, with the schema in force at its place, and one per frame whose rows cannot be decoded:
+-- the query gives the transactions, whose rows are decoded from the log where they are written
+-- depends_on: {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('stg_frames') }} (which say where the schemas are)
+-- depends_on: {{ ref('log_segments') }} (which batches there are)
+{{ config(
+    materialized='decoded',
+    decoder='tidemark_row_changes',
+    decoder_options="{{ tojson({'schemas': tojson(tidemark.schemas_of_new_rows())}) }}"
+) }}
 
-transactions as (
+with transactions as (
     select * from {{ ref('int_transactions') }} where batch_id > {{ tidemark.last_batch() }}
 ),
 
+-- frames that are near each other in a log are decoded together
 final as (
     select
-        decoded.*,
-        transactions.batch_id
-    from decoded
-    inner join transactions
-        on
-            decoded.file = transactions.file
-            and decoded.`offset` = transactions.`offset`
-            and coalesce(decoded.seq, transactions.seq) = transactions.seq
+        upstream_id,
+        file,
+        `offset`,
+        seq,
+        batch_id
+    from transactions
+    distribute by file, `offset` div 33554432
+    sort by batch_id, file, `offset`
 )
 
 select * from final

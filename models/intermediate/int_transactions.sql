@@ -10,7 +10,7 @@ checkpoints as (
 ),
 
 epochs as (
-    select * from {{ ref('int_epochs') }}
+    select * from {{ ref('int_epochs') }} where batch_id = {{ current_batch }}
 ),
 
 handled_checkpoints as (
@@ -21,30 +21,46 @@ new_checkpoints as (
     select * from checkpoints where batch_id = {{ current_batch }}
 ),
 
--- a table that is new to us may begin before the last checkpoint
-handled_tables as (
-    select distinct upstream_id, physical_table_id from epochs
-    where batch_id = {{ last_batch }} and physical_table_id is not null
-),
-
+-- what is behind a gap, or before whose handshake nothing can be read, waits
 completed as (
     select transactions.*
     from transactions
     inner join new_checkpoints on transactions.upstream_id = new_checkpoints.upstream_id
-    left join handled_checkpoints on transactions.upstream_id = handled_checkpoints.upstream_id
-    left join handled_tables
+    inner join epochs
         on
-            transactions.upstream_id = handled_tables.upstream_id
-            and transactions.physical_table_id = handled_tables.physical_table_id
+            transactions.upstream_id = epochs.upstream_id
+            and transactions.dispatcher_id = epochs.dispatcher_id
+            and transactions.epoch = epochs.epoch
+    left join handled_checkpoints on transactions.upstream_id = handled_checkpoints.upstream_id
     where
         {{ current_batch }} > {{ last_batch }}
         and transactions.batch_id >= coalesce(handled_checkpoints.open_from_batch, 0)
         and transactions.commit_ts <= new_checkpoints.checkpoint_ts
-        and (
-            handled_tables.upstream_id is null
-            or transactions.commit_ts > coalesce(handled_checkpoints.checkpoint_ts, 0)
-        )
+        and transactions.seq <= epochs.last_seq
 ),
+
+-- late data may be older than the last checkpoint: what was not taken before is new
+{% if is_incremental() %}
+    taken as (
+        select distinct upstream_id, physical_table_id, start_ts, commit_ts from {{ this }}
+        where batch_id <= {{ last_batch }} and commit_ts >= (select min(completed.commit_ts) from completed)
+    ),
+
+    not_taken as (
+        select completed.*
+        from completed
+        left anti join taken
+            on
+                completed.upstream_id = taken.upstream_id
+                and completed.physical_table_id = taken.physical_table_id
+                and completed.start_ts = taken.start_ts
+                and completed.commit_ts = taken.commit_ts
+    ),
+{% else %}
+    not_taken as (
+        select * from completed
+    ),
+{% endif %}
 
 -- a dispatcher that was re-created sends again what it had sent: the last epoch has all of it
 latest_copy as (
@@ -53,7 +69,7 @@ latest_copy as (
         max(struct(epoch, dispatcher_id)) over (
             partition by upstream_id, physical_table_id, start_ts, commit_ts
         ) as kept_copy
-    from completed
+    from not_taken
 ),
 
 -- the same event in two files, or in a file that was delivered twice

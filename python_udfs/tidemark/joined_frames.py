@@ -6,15 +6,19 @@ than frames one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import numpy as np
 
+from tidemark.log_schemas import LogSchemas
+from tidemark.logs import read_exactly
 from tidemark.wire.errors import WireError
+from tidemark.wire.header import HEADER_SIZE, read_header
 from tidemark.wire.rows import RowBatch, decode_batches
 from tidemark.wire.tracker import SchemaInForce
-from tidemark.wire.transactions import read_transactions
+from tidemark.wire.transactions import first_place, read_transactions
 
 # About what one decode call does best with.
 JOINED_BYTES = 3 * 1024 * 1024
@@ -78,6 +82,25 @@ class FrameJoiner:
     def rest(self) -> Iterator[FrameGroup]:
         yield from self._waiting.values()
         self._waiting = {}
+
+
+def frames_at(
+    offsets: Iterable[int], upstream_id: str, log: BinaryIO, schemas: LogSchemas
+) -> Iterator[FrameGroup | BadFrame]:
+    """The frames at these offsets of a log, joined where that is possible."""
+    joiner = FrameJoiner()
+    for offset in offsets:
+        payload = memoryview(b"")
+        try:
+            length = read_header(read_exactly(log, offset, HEADER_SIZE)).payload_length
+            payload = memoryview(read_exactly(log, offset + HEADER_SIZE, length))
+            place = first_place(payload)
+            schema = schemas.in_force(upstream_id, *place)
+        except WireError as error:
+            yield BadFrame(offset, payload, error)
+            continue
+        yield from joiner.add(place[0], schema, offset, payload)
+    yield from joiner.rest()
 
 
 def _with_places(batch: RowBatch, frames: list[tuple[int, memoryview]]) -> DecodedFrames:

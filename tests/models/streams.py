@@ -100,6 +100,11 @@ def table_frames(dice: random.Random, info: TableInfo, transactions: list[Transa
             )
             resolved_ts = max(resolved_ts, following - 1)
             sender.resolve(resolved_ts)
+    if dice.random() < 0.3:
+        # In another place, with nothing left to send.
+        sender.resolve(transactions[-1].commit_ts)
+        sender = Sender(info, dice.randbytes(16), frames=frames)
+        sender.begin(transactions[-1].commit_ts)
     sender.resolve(END_TS)
     return frames
 

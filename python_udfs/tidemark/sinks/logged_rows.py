@@ -18,22 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from io import BufferedReader
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.errors import TidemarkError
-from tidemark.joined_frames import DecodedFrames, FrameGroup, FrameJoiner
+from tidemark.joined_frames import BadFrame, DecodedFrames, frames_at
 from tidemark.log_schemas import LogSchemas
-from tidemark.logs import is_url, open_log, read_exactly
+from tidemark.logs import is_url, open_log
 from tidemark.sinks.row_batches import compacted, joined, take
-from tidemark.wire.errors import WireError
-from tidemark.wire.header import HEADER_SIZE, read_header
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, OP_NAMES, RowBatch
 from tidemark.wire.tracker import SchemaInForce
-from tidemark.wire.transactions import first_place
 
 CHUNK_ROWS, FIRST_CHUNK_ROWS, SMALLEST_CHUNK_ROWS = 64 * 1024, 8 * 1024, 256
 CHUNK_BYTES = 64 * 1024 * 1024
@@ -179,30 +175,14 @@ def _decoded(
     try:
         with open_log(file) as raw:
             log = raw if is_url(file) else BufferedReader(raw, _READ_AHEAD)
-            for group in _groups(upstream_id, file, log, offsets, schemas):
-                decoded, bad = group.decode()
+            for found in frames_at(offsets.tolist(), upstream_id, log, schemas):
+                decoded, bad = (None, [found]) if isinstance(found, BadFrame) else found.decode()
                 for frame in bad:
                     raise LogChanged(_changed(file, frame.offset, frame.error))
                 if decoded is not None:
-                    yield group.schema, decoded
+                    yield found.schema, decoded
     except OSError as error:
         raise LogChanged(f"{file}: {error}; its rows are not sent yet, so the log is still needed") from None
-
-
-def _groups(
-    upstream_id: str, file: str, log: BinaryIO, offsets: np.ndarray, schemas: LogSchemas
-) -> Iterator[FrameGroup]:
-    joiner = FrameJoiner()
-    for offset in offsets.tolist():
-        try:
-            length = read_header(read_exactly(log, offset, HEADER_SIZE)).payload_length
-            payload = memoryview(read_exactly(log, offset + HEADER_SIZE, length))
-            place = first_place(payload)
-            schema = schemas.in_force(upstream_id, *place)
-        except WireError as error:
-            raise LogChanged(_changed(file, offset, error)) from None
-        yield from joiner.add(place[0], schema, offset, payload)
-    yield from joiner.rest()
 
 
 def _changed(file: str, offset: int, problem: object) -> str:

@@ -10,7 +10,7 @@ from tidemark.spark.kafka_sink import KafkaSource
 from tidemark.spark.log_plan import LogPlanSource
 from tidemark.spark.mysql_sink import MysqlSource
 from tidemark.spark.progress_sink import ProgressSource
-from tidemark.spark.row_changes import RowChangeSource
+from tidemark.spark.row_change_writer import RowChangeSource
 from tidemark.spark.storage_tree import StorageSource
 from tidemark.spark.udfs import UDFS
 

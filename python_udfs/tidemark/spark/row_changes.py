@@ -1,38 +1,15 @@
-"""Data source `tidemark_row_changes`: the row changes of event logs, decoded with the schema in force.
-
-Name          tidemark_row_changes
-Options       segments  JSON list of [batch_id, upstream_id, file, start, end, log size], as for tidemark_events
-              schemas   JSON list of [upstream_id, dispatcher_id, epoch, seq, file, offset, length]: where the Handshake and DDL frames are
-                        whose tables are in force, by epoch of a dispatcher and from which seq on
-              after_ts, up_to_ts  JSON objects upstream_id -> ts: transactions outside (after, up to] stay in the reader
-Partitioning  neighbouring segments together, up to 32 MiB each
-Guarantees    Frames are decoded where they are read: a payload never travels. A batch that cannot be decoded gives one row with its place and
-              `error_reason`, and nothing else. Rows of one frame come in the order of the log.
-Example       see macros/log/row_changes.sql
-"""
+"""Row changes as they stand in the warehouse, in the model int_row_changes: JSON texts of key and images, and what the models ask of them as columns."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader
 
 from tidemark.encode.warehouse import key_texts, value_texts
-from tidemark.joined_frames import BadFrame, DecodedFrames, FrameGroup, FrameJoiner
-from tidemark.log_schemas import LogSchemas
-from tidemark.logs import open_log, read_exactly
-from tidemark.spark.event_log import PARTITION_BYTES, QUARANTINE_BYTES, Segment, pack_segments
-from tidemark.wire.errors import WireError
-from tidemark.wire.events.batch_dml import BatchDMLEvent
-from tidemark.wire.framing import FrameRun, scan_runs
-from tidemark.wire.header import HEADER_SIZE
-from tidemark.wire.header_columns import is_known
+from tidemark.joined_frames import BadFrame, DecodedFrames
+from tidemark.spark.event_log import QUARANTINE_BYTES
 from tidemark.wire.rows import NO_ROW, OP_NAMES, RowBatch
 from tidemark.wire.table_info import TableInfo
-from tidemark.wire.transactions import read_transactions
 
 ARROW_SCHEMA = pa.schema(
     [
@@ -79,76 +56,11 @@ SCHEMA = ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in ARROW
 ORIGIN_TS, SOFTDELETE_TIME = "_tidb_origin_ts", "_tidb_softdelete_time"
 
 
-class RowChangeSource(DataSource):
-    @classmethod
-    def name(cls) -> str:
-        return "tidemark_row_changes"
-
-    def schema(self) -> str:
-        return SCHEMA
-
-    def reader(self, schema) -> RowChangeReader:
-        return RowChangeReader(self.options)
-
-
-class RowChangeReader(DataSourceReader):
-    def __init__(self, options):
-        self.segments = [Segment(*row) for row in json.loads(options.get("segments", "[]"))]
-        self.schemas = json.loads(options.get("schemas", "[]"))
-        self.after_ts = {key: int(ts) for key, ts in json.loads(options.get("after_ts", "{}")).items()}
-        self.up_to_ts = {key: int(ts) for key, ts in json.loads(options.get("up_to_ts", "{}")).items()}
-
-    def partitions(self):
-        return pack_segments(self.segments, PARTITION_BYTES)
-
-    def read(self, partition) -> Iterator[pa.RecordBatch]:
-        schemas = LogSchemas(self.schemas)
-        for segment in partition.segments:
-            with open_log(segment.file) as log:
-                for found in self._joined(log, segment, schemas):
-                    if isinstance(found, BadFrame):
-                        yield _error_batch(segment, found)
-                        continue
-                    decoded, bad = found.decode()
-                    if decoded is not None:
-                        version = found.schema.table_info_version
-                        yield row_change_batch(segment.upstream_id, segment.file, decoded, version)
-                    for frame in bad:
-                        yield _error_batch(segment, frame)
-
-    def _joined(self, log, segment: Segment, schemas: LogSchemas) -> Iterator[FrameGroup | BadFrame]:
-        joiner = FrameJoiner()
-        for offset, length in self._frames(log, segment):
-            payload = memoryview(read_exactly(log, offset + HEADER_SIZE, length - HEADER_SIZE))
-            try:
-                heads = read_transactions([payload])[0].heads
-                if not self._wanted(segment.upstream_id, heads["commit_ts"]):
-                    continue
-                dispatcher_id = heads["dispatcher_id"][0].tobytes()
-                place = int(heads["epoch"][0]), int(heads["seq"][0])
-                schema = schemas.in_force(segment.upstream_id, dispatcher_id, *place)
-            except WireError as error:
-                yield BadFrame(offset, payload, error)
-                continue
-            yield from joiner.add(dispatcher_id, schema, offset, payload)
-        yield from joiner.rest()
-
-    @staticmethod
-    def _frames(log, segment: Segment) -> Iterator[tuple[int, int]]:
-        for run in scan_runs(log, segment.start, segment.end, segment.log_size):
-            if isinstance(run, FrameRun):
-                chosen = (run.event_type == BatchDMLEvent.type_id) & is_known(run.event_type, run.version)
-                yield from zip(run.offset[chosen].tolist(), run.length[chosen].tolist(), strict=True)
-
-    def _wanted(self, upstream_id: str, commit_ts: np.ndarray) -> bool:
-        after, up_to = self.after_ts.get(upstream_id, 0), self.up_to_ts.get(upstream_id, 0)
-        return bool(((commit_ts > after) & (commit_ts <= up_to)).any())
-
-
-def _error_batch(segment: Segment, frame: BadFrame) -> pa.RecordBatch:
+def error_batch(upstream_id: str, file: str, frame: BadFrame) -> pa.RecordBatch:
+    """A frame whose rows cannot be decoded: its place, the reason, and nothing else."""
     row = {
-        "upstream_id": segment.upstream_id,
-        "file": segment.file,
+        "upstream_id": upstream_id,
+        "file": file,
         "offset": frame.offset,
         "error_reason": frame.error.reason,
         "error_message": str(frame.error),

@@ -1,0 +1,207 @@
+"""Data source `tidemark_row_changes`: transactions become row changes, written as parquet by the tasks that decode them.
+
+Name          tidemark_row_changes
+Options       path      folder of the table; a batch goes to {path}/batch_id={batch}
+              schemas   JSON list of [upstream_id, dispatcher_id, epoch, seq, file, offset, length]: where the Handshake and DDL frames are
+                        whose tables are in force, by epoch of a dispatcher and from which seq on
+              batches   JSON list of the batches to write
+              Without options it is an empty relation of the columns of int_row_changes.
+Rows          transactions: their batch, and their place in a log, best sorted by it
+Guarantees    Payloads and JSON never travel between Python and the JVM, which is what the decoding of rows used to cost most. Nothing refers to the files before
+              the commit, which also removes what earlier attempts left in the folders of these batches.
+              A frame that cannot be decoded gives one row with its place and `error_reason`, and nothing else.
+Example       see macros/materializations/decoded.sql
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, WriterCommitMessage
+
+from tidemark.errors import TidemarkError
+from tidemark.joined_frames import BadFrame, DecodedFrames, frames_at
+from tidemark.log_schemas import LogSchemas
+from tidemark.logs import open_log
+from tidemark.sinks.row_batches import take
+from tidemark.spark.row_changes import ARROW_SCHEMA, SCHEMA, error_batch, row_change_batch
+
+TRANSACTIONS = "upstream_id string, file string, `offset` bigint, seq bigint, batch_id bigint"
+ROW_GROUP_BYTES = 64 * 1024 * 1024
+# Few values, or the same one for many rows.
+_DICTIONARY_COLUMNS = [
+    *("upstream_id", "file", "dispatcher_id", "schema_name", "table_name", "op", "epoch", "offset"),
+    *("table_id", "physical_table_id", "table_version", "table_info_version", "seq", "commit_ts", "start_ts"),
+]
+_STATISTICS_COLUMNS = ["upstream_id", "schema_name", "table_name", "commit_ts", "error_reason"]
+
+
+class RowChangeSource(DataSource):
+    @classmethod
+    def name(cls) -> str:
+        return "tidemark_row_changes"
+
+    def schema(self) -> str:
+        return TRANSACTIONS if "path" in self.options else SCHEMA
+
+    def reader(self, schema) -> NoRows:
+        return NoRows()
+
+    def writer(self, schema, overwrite) -> RowChangeWriter:
+        return RowChangeWriter(dict(self.options))
+
+
+class NoRows(DataSourceReader):
+    def partitions(self):
+        return []
+
+    def read(self, partition):
+        return iter(())
+
+
+@dataclass
+class Written(WriterCommitMessage):
+    files: list[str]
+
+
+class RowChangeWriter(DataSourceArrowWriter):
+    def __init__(self, options: dict[str, str]):
+        self.options = options
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+        schemas = LogSchemas(json.loads(self.options["schemas"]))
+        files = BatchFiles(self.options["path"])
+        for transactions in iterator:
+            for batch_id, rows in row_change_batches(transactions, schemas):
+                files.add(batch_id, rows)
+        return Written(files.close())
+
+    def commit(self, messages: list[Written | None]) -> None:
+        filesystem, root = filesystem_of(self.options["path"])
+        kept = {file for message in messages if message for file in message.files}
+        for batch_id in json.loads(self.options["batches"]):
+            folder = fs.FileSelector(f"{root}/batch_id={batch_id}", allow_not_found=True)
+            for entry in filesystem.get_file_info(folder):
+                if entry.path not in kept:
+                    filesystem.delete_file(entry.path)
+
+    def abort(self, messages: list[Written | None]) -> None:
+        """The next attempt removes what is there."""
+
+
+def row_change_batches(
+    transactions: pa.RecordBatch, schemas: LogSchemas
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The row changes of some transactions, with their batch."""
+    offsets, seqs = (transactions.column(name).to_numpy() for name in ("offset", "seq"))
+    for (batch_id, upstream_id, file), inside in _logs(transactions):
+        wanted = _Wanted(offsets[inside], seqs[inside])
+        try:
+            with open_log(file) as log:
+                for found in frames_at(wanted.frames.tolist(), upstream_id, log, schemas):
+                    decoded, bad = (None, [found]) if isinstance(found, BadFrame) else found.decode()
+                    if decoded is not None:
+                        rows = wanted.of(decoded)
+                        version = found.schema.table_info_version
+                        yield batch_id, row_change_batch(upstream_id, file, rows, version)
+                    for frame in bad:
+                        yield batch_id, error_batch(upstream_id, file, frame)
+        except OSError as error:
+            raise TidemarkError(
+                f"{file}: {error}; it was planned for this run and its rows are still to be read: put the log back"
+            ) from None
+
+
+def _logs(transactions: pa.RecordBatch) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:
+    """The logs that transactions are in, by batch, each with the numbers of its transactions."""
+    names = ("batch_id", "upstream_id", "file")
+    coded = [transactions.column(name).dictionary_encode() for name in names]
+    codes = np.zeros(transactions.num_rows, np.int64)
+    for column in coded:
+        codes = codes * len(column.dictionary) + column.indices.to_numpy()
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    for number, row in enumerate(first.tolist()):
+        yield (
+            tuple(transactions.column(name)[row].as_py() for name in names),
+            np.flatnonzero(which == number),
+        )
+
+
+class _Wanted:
+    """The transactions of one log, by frame."""
+
+    def __init__(self, offsets: np.ndarray, seqs: np.ndarray):
+        order = np.argsort(offsets, kind="stable")
+        self._seqs = seqs[order].astype(np.uint64)
+        # Offsets of the frames, ascending, and where the transactions of each begin.
+        self.frames, starts = np.unique(offsets[order], return_index=True)
+        self._ends = np.append(starts, len(order))
+
+    def of(self, decoded: DecodedFrames) -> DecodedFrames:
+        """The rows of decoded frames that are wanted: a frame may also hold transactions that were sent twice, or are not complete yet."""
+        frames, first = np.unique(decoded.offset, return_index=True)
+        last = np.append(first[1:], len(decoded.offset))
+        seq = decoded.batch.changes.seq
+        kept = np.zeros(len(seq), bool)
+        for number, low, high in zip(np.searchsorted(self.frames, frames), first, last, strict=True):
+            kept[low:high] = np.isin(seq[low:high], self._seqs[self._ends[number] : self._ends[number + 1]])
+        if kept.all():
+            return decoded
+        which = np.flatnonzero(kept)
+        return DecodedFrames(take(decoded.batch, which), decoded.offset[which], decoded.row_number[which])
+
+
+class BatchFiles:
+    """The parquet files of one task: one per batch, with row groups of bounded size."""
+
+    def __init__(self, path: str):
+        self._filesystem, self._root = filesystem_of(path)
+        self._writers: dict[int, pq.ParquetWriter] = {}
+        self._waiting: dict[int, list[pa.RecordBatch]] = {}
+        self._files: list[str] = []
+
+    def add(self, batch_id: int, rows: pa.RecordBatch) -> None:
+        waiting = self._waiting.setdefault(batch_id, [])
+        waiting.append(rows)
+        if sum(batch.nbytes for batch in waiting) >= ROW_GROUP_BYTES:
+            self._write(batch_id)
+
+    def _write(self, batch_id: int) -> None:
+        table = pa.Table.from_batches(self._waiting.pop(batch_id), schema=ARROW_SCHEMA)
+        if batch_id not in self._writers:
+            folder = f"{self._root}/batch_id={batch_id}"
+            self._filesystem.create_dir(folder)
+            self._files.append(f"{folder}/{uuid4().hex}.parquet")
+            self._writers[batch_id] = pq.ParquetWriter(
+                self._files[-1],
+                ARROW_SCHEMA,
+                filesystem=self._filesystem,
+                use_dictionary=_DICTIONARY_COLUMNS,
+                write_statistics=_STATISTICS_COLUMNS,
+                compression="snappy",
+                store_schema=False,
+            )
+        self._writers[batch_id].write_table(table, row_group_size=table.num_rows or 1)
+
+    def close(self) -> list[str]:
+        for batch_id in list(self._waiting):
+            self._write(batch_id)
+        for writer in self._writers.values():
+            writer.close()
+        return self._files
+
+
+def filesystem_of(path: str) -> tuple[fs.FileSystem, str]:
+    """A folder as Spark names it: file:/folder, or a URI of another file system."""
+    if path.startswith("file:"):
+        return fs.LocalFileSystem(), "/" + path.removeprefix("file:").lstrip("/")
+    if "://" not in path:
+        return fs.LocalFileSystem(), path
+    return fs.FileSystem.from_uri(path)
