@@ -13,10 +13,16 @@
 {% endmacro %}
 
 
+{# Whether models are built by this command. Others, such as `dbt docs generate`, compile them without asking brokers. #}
+{% macro is_running() %}
+  {{ return(execute and flags.WHICH in ['run', 'build']) }}
+{% endmacro %}
+
+
 {# Over how many partitions rows are spread: partition-num, else what the topic of the sink URI has. #}
 {% macro partition_count() %}
   {%- set configured = tidemark.changefeed_setting('partition_count') -%}
-  {%- if configured is none and execute and tidemark.is_kafka_sink() and flags.WHICH in ['run', 'build'] -%}
+  {%- if configured is none and tidemark.is_kafka_sink() and tidemark.is_running() -%}
     {{ return(adapter.kafka_partition_count()) }}
   {%- endif -%}
   {{ return(configured or 1) }}
@@ -26,7 +32,7 @@
 {# The DDL statements of a range as decisions of the Kafka sink. #}
 {% macro kafka_statements(range) %}
   {%- set statements = [] -%}
-  {%- if range.up_to_ts > range.after_ts -%}
+  {%- if range.up_to_ts > range.after_ts and tidemark.is_running() -%}
     {%- set statements = adapter.kafka_statements(tidemark.sink_ddl_places(range)) -%}
   {%- endif -%}
   select * from values

@@ -1,15 +1,18 @@
 """The servers that this suite runs against, each started once. Where their files cannot be fetched, the tests are skipped and say so."""
 
+import os
 import sys
 import uuid
 from pathlib import Path
 
 import pytest
-from kafka_support import PASSWORD, USER, Topics
+from kafka_support import PASSWORD, PASSWORD_VARIABLE, USER, Topics
 
 from java_servers import Apicurio, KafkaBroker
 from server_files import NotFetched
 
+# Spark's workers have the environment that Spark was started with.
+os.environ[PASSWORD_VARIABLE] = PASSWORD
 # Tables and batches are those of the encoders' tests.
 sys.path.insert(0, str(Path(__file__).parent.parent / "encode"))
 

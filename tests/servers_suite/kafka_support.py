@@ -14,6 +14,7 @@ from java_servers import KafkaBroker
 _SECONDS = 30
 # Of the SASL listener.
 USER, PASSWORD = "alice", "s3cret/&="
+PASSWORD_VARIABLE = "TIDEMARK_TEST_KAFKA_PASSWORD"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from tidemark.sinks.kafka.errors import (
     UnencodableRow,
 )
 from tidemark.sinks.kafka.sender import Sender
-from tidemark.sinks.kafka.topics import DEFAULT_PARTITIONS, check_topics
+from tidemark.sinks.kafka.topics import BATCH_OVERHEAD, DEFAULT_PARTITIONS, check_topics
 
 TABLE = table_of(ID, NAME)
 
@@ -150,9 +150,26 @@ def test_a_row_above_max_message_bytes_is_an_error_that_names_its_table(topics):
 
 def test_the_limit_of_the_topic_counts_before_anything_is_sent(topics):
     topics.create(topics.prefix, 1, **{"max.message.bytes": "3000"})
-    with pytest.raises(UnencodableRow, match=r"table db\.t.*max-message-bytes is 3000"):
-        send(settings_of(topics), batch_of(TABLE, ("I", (1, "x" * 5000))))
+    settings = settings_of(topics, "&partition-num=1")
+    with pytest.raises(UnencodableRow, match=rf"table db\.t.*max-message-bytes is {3000 - BATCH_OVERHEAD}"):
+        send(settings, batch_of(TABLE, ("I", (1, "x" * 5000))))
     assert topics.received(topics.prefix) == []
+
+
+def test_the_largest_message_and_many_small_ones_fit_the_limit_of_the_topic(topics):
+    topics.create(topics.prefix, 1, **{"max.message.bytes": "3000"})
+    settings = settings_of(topics, "&partition-num=1")
+    checked = check_topics(settings, [topics.prefix]).settings(settings)
+    encoder = encoder_for(checked, lambda: 0)
+
+    def fits(size):
+        encoded = encoder.encode_rows(batch_of(TABLE, ("I", (1, "x" * size))))
+        return encoded.error.null_count == 1
+
+    largest = max(size for size in range(3000) if fits(size))
+    rows = [("I", (number, "x")) for number in range(200)]
+    assert send(settings, batch_of(TABLE, ("I", (1, "x" * largest))), batch_of(TABLE, *rows)) == 201
+    assert len(topics.received(topics.prefix)) == 201
 
 
 def test_a_message_that_the_broker_refuses_is_an_error_that_names_its_table(topics):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # How long one message is tried before it counts as lost.
 DELIVERY_SECONDS = 60.0
+# What the client takes for its limit, which is one of batches, too.
+_MESSAGE_BYTES = (1000, 1_000_000_000)
 _ROUND_BYTES = 64 * 1024 * 1024
 _ROUND_MESSAGES = 400_000
 _SLICE_MESSAGES = 20_000
@@ -44,7 +46,7 @@ class Sender:
                     "enable.idempotence": True,
                     "acks": "all",
                     "compression.type": settings.uri.options.compression,
-                    "message.max.bytes": max(largest, 1000),
+                    "message.max.bytes": min(max(largest, _MESSAGE_BYTES[0]), _MESSAGE_BYTES[1]),
                     "message.timeout.ms": int(delivery_seconds * 1000),
                     "queue.buffering.max.messages": 2 * _ROUND_MESSAGES,
                     "queue.buffering.max.kbytes": (2 * _ROUND_BYTES + largest) // 1024 + 1,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from tidemark.config import Settings
 
 DEFAULT_PARTITIONS = 3
+# A topic's limit is for a batch of records, which takes a little more than its only record.
+BATCH_OVERHEAD = 128
 _POLL_SECONDS = 0.1
 
 
@@ -156,7 +158,7 @@ def _configurations(
 
 
 def _checked_limit(name: str, topic: Any, configuration: dict[str, Any]) -> int:
-    """max.message.bytes of a topic. Refuses one that can never acknowledge by all."""
+    """The largest message that a topic takes. Refuses one that can never acknowledge by all."""
     needed = int(configuration["min.insync.replicas"].value)
     replicas = min(len(part.replicas) for part in topic.partitions.values())
     if needed > replicas:
@@ -164,4 +166,4 @@ def _checked_limit(name: str, topic: Any, configuration: dict[str, Any]) -> int:
             f"topic {name!r} has {replicas} replicas but wants {needed} in step (min.insync.replicas), so no message is ever acknowledged; "
             "set replication-factor, or lower the topic's setting"
         )
-    return int(configuration["max.message.bytes"].value)
+    return int(configuration["max.message.bytes"].value) - BATCH_OVERHEAD
