@@ -109,10 +109,15 @@ def spark_log(state_dir: Path) -> Path:
     return state_dir / "spark.log"
 
 
+# Holds the start-up file of Spark's Python processes.
+WORKER_SITE = Path(__file__).with_name("worker_site")
+
+
 def _start(state_dir: Path, settings: Mapping[str, str]):
     # Workers run the driver's interpreter, whatever `python3` on the PATH is.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(provide_java(state_dir / "java"))
+    _put_first_on_the_path_of_workers(WORKER_SITE)
     for folder in ("warehouse", "metastore", "scratch"):
         (state_dir / folder).mkdir(parents=True, exist_ok=True)
 
@@ -138,6 +143,13 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
         raise SparkNotStarted(_start_up_reason(str(error))) from None
     register_all(spark)
     return spark
+
+
+def _put_first_on_the_path_of_workers(folder: Path) -> None:
+    others = [
+        path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(folder))
+    ]
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), *others])
 
 
 def _start_up_reason(text: str) -> str:
