@@ -7,7 +7,7 @@ struct(version_ts, commit_ts, upstream_id, start_ts, seq, row_number)
 {%- endmacro %}
 
 
-{# What is kept of a write. #}
+{# What is kept of a write. In active-active mode there are no deletes: every write has a new row, and the old ones need not be read. #}
 {% macro kept_write() -%}
 struct(
             upstream_id,
@@ -16,7 +16,7 @@ struct(
             table_id,
             physical_table_id,
             table_version,
-            coalesce(post, pre) as row_values,
+            {{ 'post' if tidemark.is_active_active_mode() else 'coalesce(post, pre)' }} as row_values,
             policy_op = 'delete' or is_soft_deleted as is_deleted
         )
 {%- endmacro %}

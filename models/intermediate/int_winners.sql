@@ -33,17 +33,29 @@ ordered as (
     {% endif %}
 ),
 
+-- the first field decides
+winners as (
+    select
+        schema_name,
+        table_name,
+        key,
+        max(struct(write_order, write)) as winner,
+        min(from_batch) as from_batch,
+        batch_id
+    from ordered
+    group by schema_name, table_name, key, batch_id
+),
+
 final as (
     select
         schema_name,
         table_name,
         key,
-        max(write_order) as write_order,
-        max_by(write, write_order) as write,
-        min(from_batch) as from_batch,
+        winner.write_order,
+        winner.write,
+        from_batch,
         batch_id
-    from ordered
-    group by schema_name, table_name, key, batch_id
+    from winners
 )
 
 select * from final
