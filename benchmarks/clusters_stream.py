@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from orders_stream import orders_rows, orders_table
 
+from orders_stream import orders_rows, orders_table
 from tidemark.wire import types
 from tidemark.wire.chunk import encode_chunk
 from tidemark.wire.events.batch_dml import BatchDMLEvent
@@ -41,7 +41,10 @@ def shared_table(table_id: int) -> TableInfo:
         START_TS,
         columns=[
             *own,
-            *(Column(len(own) + place + 1, name, len(own) + place, kind, **more) for place, (name, kind, more) in enumerate(hidden)),
+            *(
+                Column(len(own) + place + 1, name, len(own) + place, kind, **more)
+                for place, (name, kind, more) in enumerate(hidden)
+            ),
         ],
         is_active_active=True,
         is_soft_delete=True,
@@ -67,7 +70,11 @@ class Cluster:
                 log.write(encode(HandshakeEvent(START_TS, 1, 1, self._dispatcher, self._table.to_bytes())))
             for first in range(0, changes, BATCH):
                 log.write(encode(self._batch(min(BATCH, changes - first))))
-            log.write(encode(ResolvedEvent(self._ts(self._transactions), 1, self._transactions + 1, self._dispatcher)))
+            log.write(
+                encode(
+                    ResolvedEvent(self._ts(self._transactions), 1, self._transactions + 1, self._dispatcher)
+                )
+            )
         self._files += 1
 
     def _ts(self, transaction: int) -> int:
@@ -105,7 +112,9 @@ class Cluster:
                     keys=pack_keys(packed[begin:end]),
                 )
             )
-        return BatchDMLEvent(tuple(transactions), encode_chunk(self._rows(images, row_types == UPDATE), self._table))
+        return BatchDMLEvent(
+            tuple(transactions), encode_chunk(self._rows(images, row_types == UPDATE), self._table)
+        )
 
     def _rows(self, keys: np.ndarray, is_update: np.ndarray) -> pa.RecordBatch:
         count = len(keys)

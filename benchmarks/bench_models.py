@@ -1,0 +1,114 @@
+"""From event logs to current rows, through dbt and Spark: a first run, a run without anything new, and one with a little more.
+
+    python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000]
+
+Three clusters write the same active-active table (benchmarks/clusters_stream.py). dbt and Spark run in this process, as in a real run; Spark and the seeds are there before the
+clock starts. Give --rows twice as large to see how time grows. Reported are:
+
+    seconds      what a run took
+    CPU s        core seconds of all processes together: the same without what others do on the machine
+    rows/s       row changes / seconds, with everything that a run costs however little there is to do
+    beyond empty row changes / (seconds - those of a run without anything new)
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from dbt.cli.main import dbtRunner
+
+from clusters_stream import Cluster
+from common import cpu_seconds
+
+CLUSTERS = 3
+CHANGEFEED = {"bdr-mode": True, "enable-active-active": True}
+
+
+class Run(NamedTuple):
+    seconds: float
+    cpu: float
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rows", type=int, default=1_000_000, help="row changes of the first run (default 1000000)"
+    )
+    parser.add_argument(
+        "--more", type=int, default=10_000, help="row changes of the second run (default 10000)"
+    )
+    parser.add_argument("--keys", type=int, default=100_000, help="different keys (default 100000)")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        measure(Path(name), args)
+
+
+def measure(folder: Path, args: argparse.Namespace) -> None:
+    clusters = [Cluster(folder / "log" / str(n + 1), n, CLUSTERS, args.keys) for n in range(CLUSTERS)]
+    rows = write(clusters, args.rows)
+    size = sum(file.stat().st_size for file in (folder / "log").rglob("*.bin"))
+    print(f"{rows:,} row changes, {size / 1e6:.0f} MB, load average {os.getloadavg()[0]:.1f}\n")
+    dbt(folder, "seed")
+    first = dbt(folder, "run", "--select", "+current_rows")
+    empty = min(dbt(folder, "run", "--select", "+current_rows") for _ in range(2))
+    more = write(clusters, args.more)
+    second = dbt(folder, "run", "--select", "+current_rows")
+    print(f"{'run':28}{'rows':>12}{'seconds':>9}{'CPU s':>8}{'rows/s':>10}{'beyond empty':>14}")
+    for what, count, run in (
+        ("first", rows, first),
+        ("nothing new", 0, empty),
+        ("a little more", more, second),
+    ):
+        beyond = f"{count / max(run.seconds - empty.seconds, 0.001):,.0f}" if count == rows else ""
+        print(f"{what:28}{count:12,}{run.seconds:9.1f}{run.cpu:8.1f}{count / run.seconds:10,.0f}{beyond:>14}")
+    share = (first.seconds - empty.seconds) * more / rows
+    expected = empty.seconds + share
+    print(
+        f"\n{more:,} more rows: {second.seconds:.1f} s; a run without anything new and their share of the first run: "
+        f"{expected:.1f} s ({second.seconds / expected - 1:+.1%})"
+    )
+
+
+def write(clusters: list[Cluster], rows: int) -> int:
+    for cluster in clusters:
+        cluster.write(rows // len(clusters))
+    return rows // len(clusters) * len(clusters)
+
+
+def dbt(folder: Path, *arguments: str) -> Run:
+    variables = {
+        "state_dir": str(folder / "state"),
+        "event_logs": [
+            {"upstream_id": str(n + 1), "path": str(folder / "log" / str(n + 1))} for n in range(CLUSTERS)
+        ],
+        "changefeed": CHANGEFEED,
+        "sink_uri": "tidb://root@127.0.0.1:4000/",
+    }
+    command = [
+        *arguments,
+        "--vars",
+        json.dumps(variables),
+        "--profiles-dir",
+        "profiles",
+        "--log-level",
+        "none",
+    ]
+    places = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
+    start, used = time.perf_counter(), cpu_seconds()
+    outcome = dbtRunner().invoke([*command, *places])
+    run = Run(time.perf_counter() - start, cpu_seconds() - used)
+    if not outcome.success:
+        raise SystemExit(f"dbt {' '.join(arguments)} failed; see {folder / 'logs'}")
+    return run
+
+
+if __name__ == "__main__":
+    main()
