@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from tidemark.registry.errors import (
     BY_CODE,
@@ -83,10 +83,15 @@ class ConfluentRegistry:
 
     def compatibility(self, subject: str | None = None, *, own: bool = False) -> str:
         """The level of a subject, else that of the registry. `own`: an error where the subject has none of its own."""
-        try:
+        if subject is None or own:
             return self._ask(lambda: self._client.get_compatibility(subject), subject or "")
+        # Without this option Apicurio says NONE for a subject without a level, and the client's own methods cannot give it.
+        path, option = f"config/{quote(subject, safe='')}", {"defaultToGlobal": "true"}
+        try:
+            answer = self._ask(lambda: self._client._rest_client.get(path, option), subject)
+            return answer["compatibilityLevel"]
         except RegistryError as problem:
-            if subject is None or own or problem.code // 100 != 404:
+            if problem.code // 100 != 404:
                 raise
             return self.compatibility()
 
