@@ -26,6 +26,8 @@ def spark(state_dir):
     """The session that dbt uses too: started once, with few partitions."""
     from tidemark.spark.session import session, stop
 
+    # Tasks see the environment that the session was started with.
+    os.environ.setdefault("TIDEMARK_TEST_PASSWORD", "pa55/w@rd: %")
     yield session(state_dir, {})
     stop()
 
