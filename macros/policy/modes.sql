@@ -22,6 +22,12 @@
 {% endmacro %}
 
 
+{# Whether an event filter leaves out updates by the columns that they change. #}
+{% macro has_ignored_columns() %}
+  {{ return(tidemark.changefeed_setting('event_filters') | selectattr('ignored_columns') | list | length > 0) }}
+{% endmacro %}
+
+
 {# Only the embedded adapter reads changefeed files; elsewhere the defaults hold. #}
 {% macro changefeed_setting(name) %}
   {%- set defaults = {
