@@ -9,6 +9,8 @@ Models run one after another, so that time and core seconds can be told apart:
     seconds     of the large log
     CPU s       core seconds of driver, JVM and Python workers together
     us per row  CPU seconds by row change, without what is fixed
+
+With --task only what a task of the sink does is measured, on one core and outside of Spark: decided rows are read from the log again, encoded and staged.
 """
 
 from __future__ import annotations
@@ -17,31 +19,50 @@ import argparse
 import json
 import os
 import tempfile
+import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from dbt.cli.main import dbtRunner
 
-from common import cpu_seconds
+from common import CpuMeter
+from tidemark.config import load
 from tidemark.demo.shop import write_demo_logs
+from tidemark.joined_frames import frames_at
+from tidemark.log_schemas import LogSchemas
+from tidemark.logs import find_logs, open_log, read_exactly
+from tidemark.sinks.logged_rows import logged_rows
+from tidemark.sinks.storage.filesystem import LocalStore
+from tidemark.sinks.storage.span import Span
+from tidemark.sinks.storage.staging import stage_decided
+from tidemark.wire.events.batch_dml import BatchDMLEvent
+from tidemark.wire.events.ddl import DDLEvent
+from tidemark.wire.events.handshake import HandshakeEvent
+from tidemark.wire.framing import scan
+from tidemark.wire.registry import decode
+from tidemark.wire.rows import OP_NAMES
 
 ROOT = Path(__file__).parent.parent
+CHANGEFEED = {"sink": {"csv": {"include-commit-ts": True}}}
+OPS = pa.array([OP_NAMES[number] for number in range(len(OP_NAMES))])
 OPTIONS = {"csv": "protocol=csv", "canal-json": "protocol=canal-json&enable-tidb-extension=true"}
 
 
 class Run:
     """One dbt run: seconds and core seconds by model."""
 
-    def __init__(self, folder: Path, name: str, rows: int, tables: int, protocol: str):
-        self.rows = rows
+    def __init__(self, meter: CpuMeter, folder: Path, name: str, rows: int, tables: int, protocol: str):
+        self.rows, self._meter = rows, meter
         self.tree = folder / f"tree-{name}"
         log = folder / f"log-{name}"
         write_demo_logs(log, tables=tables, rows=rows, upstreams=1, seed=7)
         self.log_bytes = sum(file.stat().st_size for file in log.rglob("*.bin"))
         self.cpu: dict[str, float] = {}
-        self._last = cpu_seconds()
+        self._last = meter.seconds()
         variables = {
             "event_logs": [{"upstream_id": "1", "path": str(log / "upstream-1")}],
-            "changefeed": {"sink": {"csv": {"include-commit-ts": True}}},
+            "changefeed": CHANGEFEED,
             "sink_uri": f"file://{self.tree}?{OPTIONS[protocol]}",
         }
         os.environ["TIDEMARK_SCHEMA"] = f"bench_{name}"
@@ -55,7 +76,7 @@ class Run:
 
     def _note(self, event) -> None:
         if event.info.name in ("NodeStart", "NodeFinished"):
-            now = cpu_seconds()
+            now = self._meter.seconds()
             if event.info.name == "NodeFinished":
                 self.cpu[event.data.node_info.node_name] = now - self._last
             self._last = now
@@ -68,18 +89,82 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000, help="row changes of the large log")
     parser.add_argument("--tables", type=int, default=8, help="tables of the log")
     parser.add_argument("--protocol", choices=OPTIONS, default="csv")
+    parser.add_argument("--task", action="store_true", help="only a task of the sink, outside of Spark")
     args = parser.parse_args()
+    if args.task:
+        task(args.rows, args.tables, args.protocol)
+        return
     os.chdir(ROOT)
     os.environ["DBT_PROFILES_DIR"] = str(ROOT / "profiles")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["TIDEMARK_STATE_DIR"] = str(folder / "state")
-        small = Run(folder, "small", args.rows // 8, args.tables, args.protocol)
-        large = Run(folder, "large", args.rows, args.tables, args.protocol)
+        meter = CpuMeter()
+        small = Run(meter, folder, "small", args.rows // 8, args.tables, args.protocol)
+        large = Run(meter, folder, "large", args.rows, args.tables, args.protocol)
         show(small, large)
         from tidemark.spark.session import stop
 
         stop()
+
+
+def task(rows: int, tables: int, protocol: str) -> None:
+    settings = load(CHANGEFEED, f"file:///x?{OPTIONS[protocol]}")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        write_demo_logs(folder / "log", tables=tables, rows=rows, upstreams=1, seed=7)
+        places, decisions, last_ts = decide_all(folder / "log")
+        batches = decisions.to_batches(max_chunksize=10_000)
+        start = time.process_time()
+        for _ in logged_rows(batches, LogSchemas(places)):
+            pass
+        read = time.process_time() - start
+        start = time.process_time()
+        store = LocalStore(str(folder / "tree"))
+        stage_decided(store, Span(0, last_ts), settings, logged_rows(batches, LogSchemas(places)))
+        staged = time.process_time() - start
+    count = decisions.num_rows
+    print(f"{count} row changes, {protocol}, one core, load average {os.getloadavg()[0]:.1f}")
+    print(
+        f"read again: {count / read:,.0f} rows per CPU second; with encoding and staging: {count / staged:,.0f}"
+    )
+
+
+def decide_all(log: Path) -> tuple[list[list], pa.Table, int]:
+    """Everything in a log is sent as it is: places of schemas, decisions in the order of the sink, and the last commit ts."""
+    places, columns = [], []
+    for file in find_logs(str(log)):
+        offsets = []
+        with open_log(file.path) as stream:
+            for frame in scan(stream):
+                event = decode(read_exactly(stream, frame.offset, frame.length))
+                if isinstance(event, HandshakeEvent | DDLEvent):
+                    where = [file.path, frame.offset, frame.length]
+                    places.append(["1", event.dispatcher_id.hex(), event.epoch, event.seq, *where])
+                elif isinstance(event, BatchDMLEvent) and event.transactions:
+                    offsets.append(frame.offset)
+            for group in frames_at(offsets, "1", stream, LogSchemas(places)):
+                found = group.decode()[0]
+                changes = found.batch.changes
+                columns.append(
+                    pa.table(
+                        {
+                            "file": pa.repeat(file.path, len(changes)),
+                            "offset": found.offset,
+                            "row_number": found.row_number.astype("int32"),
+                            "policy_op": OPS.take(pa.array(changes.op)),
+                            "table": pa.repeat(found.batch.table.table, len(changes)),
+                            "version": pa.repeat(group.schema.table_info_version, len(changes)),
+                            "commit_ts": changes.commit_ts.astype("int64"),
+                            "seq": changes.seq.astype("int64"),
+                        }
+                    )
+                )
+    order = [(name, "ascending") for name in ("table", "version", "commit_ts", "seq", "row_number")]
+    rows = pa.concat_tables(columns).sort_by(order)
+    decisions = rows.select(["file", "offset", "row_number", "policy_op"])
+    decisions = decisions.add_column(0, "upstream_id", [pa.repeat("1", rows.num_rows)])
+    return places, decisions, pc.max(rows["commit_ts"]).as_py()
 
 
 def show(small: Run, large: Run) -> None:
