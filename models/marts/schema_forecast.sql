@@ -1,4 +1,4 @@
--- one row per Avro schema of a table version: what the schema registry will say to it, and which statement brought in what it objects to
+-- one row per Avro schema of a table version: what the schema registry will say to it, and which statement it objects to
 {{ config(materialized='table') }}
 
 with table_versions as (
@@ -22,14 +22,17 @@ replicated as (
 history as (
     select
         transform(
-            array_sort(collect_list(struct(valid_from_ts, table_version, upstream_id, table_id, struct(replicated.*) as version))),
+            array_sort(
+                collect_list(struct(valid_from_ts, table_version, upstream_id, table_id, struct(replicated.*) as version))
+            ),
             entry -> entry.version
         ) as versions
     from replicated
 ),
 
 played as (
-    select inline(tidemark_schema_forecast({{ tidemark.text_literal(tidemark.sink_settings()) }}, versions)) from history
+    select inline(tidemark_schema_forecast({{ tidemark.text_literal(tidemark.sink_settings()) }}, versions))
+    from history
 ),
 
 final as (
