@@ -42,17 +42,13 @@ class Prepared:
 
 
 def prepare_topics(settings: Settings, used: Iterable[str], known: Iterable[str]) -> Prepared:
-    """`used`: topics that messages go to. `known`: topics of all tables; of these, the ones that exist get watermarks too."""
+    """`used`: topics that messages go to. `known`: topics of all tables; of these and of the URI's topic, what exists gets watermarks too."""
     topics, used = Topics(settings), set(used)
     encoder_for(settings)
     checked = topics.checked(used)
     existing = topics.existing()
-    watermarks = used | {topic for topic in known if topic in existing}
-    return Prepared(
-        checked.spread,
-        checked.max_message_bytes,
-        tuple(sorted(watermarks or {settings.default_topic} & set(existing))),
-    )
+    watermarks = used | {topic for topic in [*known, settings.default_topic] if topic in existing}
+    return Prepared(checked.spread, checked.max_message_bytes, tuple(sorted(watermarks)))
 
 
 def register_schemas(settings: Settings, rows: Iterable[FirstRow], schemas: LogSchemas) -> None:
