@@ -1,4 +1,4 @@
--- one row per table: the ts up to which all changefeeds of all upstreams have written it, so that tombstones up to it are no longer needed
+-- one row per table: the ts up to which all changefeeds have written it, so that tombstones up to it are no longer needed
 {{ config(materialized='view') }}
 
 with progress as (

@@ -1,4 +1,5 @@
--- one row per replicated table that an upstream had by the checkpoint of the sink: how far it is written, and whether it is still there
+-- one row per replicated table that an upstream had by the checkpoint of the sink: how far it is written, and if it is there
+-- depends_on: {{ ref('sink_checkpoints') }} (with a sink)
 {% set place = tidemark.changefeed_setting('sink_place') %}
 
 with upstream_checkpoints as (
@@ -9,10 +10,12 @@ with upstream_checkpoints as (
     group by upstream_id
 ),
 
-sink_checkpoints as (
-    select max(checkpoint_ts) as checkpoint_ts from {{ ref('sink_checkpoints') }}
-    where sink_uri = {{ tidemark.text_literal(place) }} and sink <> 'progress'
-),
+{% if place %}
+    sink_checkpoints as (
+        select max(checkpoint_ts) as checkpoint_ts from {{ ref('sink_checkpoints') }}
+        where sink_uri = {{ tidemark.text_literal(place) }} and sink <> 'progress'
+    ),
+{% endif %}
 
 table_versions as (
     select * from {{ ref('table_versions') }} where not is_view
@@ -68,9 +71,13 @@ appeared as (
     group by reached.upstream_id, table_versions.schema_name, table_versions.table_name, reached.checkpoint_ts
 ),
 
+dropped_names as (
+    select upstream_id, finished_ts, explode(dropped.dropname) as dropped_name from name_changes
+),
+
 drops as (
     select upstream_id, finished_ts, dropped_name.schemaname as schema_name, dropped_name.tablename as table_name
-    from (select upstream_id, finished_ts, explode(dropped.dropname) as dropped_name from name_changes)
+    from dropped_names
     union all
     select upstream_id, finished_ts, dropped.dropdatabasename as schema_name, null as table_name
     from name_changes
