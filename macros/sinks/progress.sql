@@ -1,4 +1,4 @@
-{# The name of the changefeed in the progress table. A macro of its own, so that a unit test can set it. #}
+{# The name of the changefeed, in the progress table and for the checkpoints of its sinks. A macro of its own, so that a unit test can set it. #}
 {% macro changefeed_id() %}
   {{ return(var('changefeed_id')) }}
 {% endmacro %}
@@ -16,8 +16,8 @@
     {{ return(none) }}
   {%- endif -%}
   {%- set seconds = run_query(
-    'select timestampdiff(second, max(written_at), current_timestamp()) from ' ~ ref('sink_checkpoints') ~ " where sink = 'progress' and sink_uri = "
-    ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place'))
+    'select timestampdiff(second, max(written_at), current_timestamp()) from ' ~ ref('sink_checkpoints')
+    ~ ' where ' ~ tidemark.is_own_checkpoint('progress')
   )[0][0] -%}
   {%- if seconds is not none and seconds | int < tidemark.changefeed_setting('progress_interval_seconds') -%}
     {{ return(none) }}
@@ -28,11 +28,7 @@
 
 {# Post-hook of the writer of the progress table: when it was written, and up to which checkpoint. #}
 {% macro note_progress_update() %}
-  {{ return(
-    'insert into ' ~ tidemark.stored_table(ref('sink_checkpoints')) ~ ' partition (sink)'
-    ~ ' select ' ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place')) ~ ' as sink_uri, '
-    ~ tidemark.sink_checkpoint('progress') ~ ' as previous_checkpoint_ts, ' ~ tidemark.sink_checkpoint('tidb') ~ ' as checkpoint_ts,'
-    ~ " count(*) as row_count, current_timestamp() as written_at, 'progress' as sink"
-    ~ ' from ' ~ ref('tables_at_checkpoint') ~ ' where gone_ts is null'
-  ) }}
+  {{ return(tidemark.add_checkpoint_sql(
+    'progress', tidemark.sink_checkpoint('progress'), tidemark.sink_checkpoint('tidb'), ref('tables_at_checkpoint') ~ ' where gone_ts is null'
+  )) }}
 {% endmacro %}

@@ -1,4 +1,4 @@
-{# How far a sink is, for the sinks that keep it in the warehouse: the last checkpoint of the sink behind this sink URI; 0 before its first run. #}
+{# How far a sink is, for the sinks that keep it in the warehouse: the last checkpoint of this changefeed's sink behind this sink URI; 0 before its first run. #}
 {% macro sink_checkpoint(sink) %}
   {%- set checkpoints = ref('sink_checkpoints') -%}
   {%- if not tidemark.is_built([checkpoints]) -%}
@@ -6,23 +6,40 @@
   {%- endif -%}
   {{ return(run_query(
     'select coalesce(max(checkpoint_ts), 0) from ' ~ checkpoints
-    ~ ' where sink = ' ~ tidemark.text_literal(sink) ~ ' and sink_uri = ' ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place'))
+    ~ ' where ' ~ tidemark.is_own_checkpoint(sink)
   )[0][0] | int) }}
+{% endmacro %}
+
+
+{# Which rows of sink_checkpoints are those of a sink of this changefeed. Two changefeeds may write to one place, other tables each. #}
+{% macro is_own_checkpoint(sink) %}
+  {{ return(
+    'sink = ' ~ tidemark.text_literal(sink) ~ ' and changefeed_id = ' ~ tidemark.text_literal(tidemark.changefeed_id())
+    ~ ' and sink_uri = ' ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place'))
+  ) }}
+{% endmacro %}
+
+
+{# A row for sink_checkpoints; `rows` is a relation with a condition, whose rows were sent. #}
+{% macro add_checkpoint_sql(sink, previous_checkpoint_ts, checkpoint_ts, rows) %}
+  {{ return(
+    'insert into ' ~ tidemark.stored_table(ref('sink_checkpoints')) ~ ' partition (sink)'
+    ~ ' select ' ~ tidemark.text_literal(tidemark.changefeed_id()) ~ ' as changefeed_id, '
+    ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place')) ~ ' as sink_uri, '
+    ~ previous_checkpoint_ts ~ ' as previous_checkpoint_ts, ' ~ checkpoint_ts ~ ' as checkpoint_ts,'
+    ~ ' count(*) as row_count, current_timestamp() as written_at, ' ~ tidemark.text_literal(sink) ~ ' as sink from ' ~ rows
+  ) }}
 {% endmacro %}
 
 
 {# Post-hook of a sink: everything up to its range's end is there. #}
 {% macro note_sink_checkpoint(sink) %}
-  {%- set checkpoints, decided = ref('sink_checkpoints'), ref('row_policy') -%}
+  {%- set decided = ref('row_policy') -%}
   {%- set range = tidemark.sink_range(tidemark.sink_checkpoint(sink)) -%}
   {%- if range.up_to_ts <= range.after_ts -%}
     {{ return('') }}
   {%- endif -%}
-  {{ return(
-    'insert into ' ~ tidemark.stored_table(checkpoints) ~ ' partition (sink)'
-    ~ ' select ' ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place')) ~ ' as sink_uri, '
-    ~ range.after_ts ~ ' as previous_checkpoint_ts, ' ~ range.up_to_ts ~ ' as checkpoint_ts,'
-    ~ ' count(*) as row_count, current_timestamp() as written_at, ' ~ tidemark.text_literal(sink) ~ ' as sink'
-    ~ ' from ' ~ decided ~ ' where policy_op is not null and ' ~ range.condition
-  ) }}
+  {{ return(tidemark.add_checkpoint_sql(
+    sink, range.after_ts, range.up_to_ts, decided ~ ' where policy_op is not null and ' ~ range.condition
+  )) }}
 {% endmacro %}

@@ -2,6 +2,7 @@
 {{ config(materialized='incremental', partition_by='sink', full_refresh=false, on_schema_change='fail') }}
 
 {% set columns = {
+    'changefeed_id': 'string',
     'sink_uri': 'string',
     'previous_checkpoint_ts': 'bigint',
     'checkpoint_ts': 'bigint',

@@ -13,7 +13,10 @@ with upstream_checkpoints as (
 {% if place %}
     sink_checkpoints as (
         select max(checkpoint_ts) as checkpoint_ts from {{ ref('sink_checkpoints') }}
-        where sink_uri = {{ tidemark.text_literal(place) }} and sink <> 'progress'
+        where
+            sink_uri = {{ tidemark.text_literal(place) }}
+            and changefeed_id = {{ tidemark.text_literal(tidemark.changefeed_id()) }}
+            and sink <> 'progress'
     ),
 {% endif %}
 
