@@ -13,7 +13,7 @@ from tidemark.config import Settings
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.kafka.decided import decide_statements
 from tidemark.sinks.kafka.prepare import FirstRow, prepare_topics, register_schemas
-from tidemark.sinks.kafka.topics import CheckedTopics, Topics
+from tidemark.sinks.kafka.topics import Topics, settings_for
 
 
 class KafkaMethods(metaclass=AdapterMeta):
@@ -60,5 +60,4 @@ class KafkaMethods(metaclass=AdapterMeta):
 
     def _spread_settings(self) -> Settings:
         settings = self._settings()
-        spread = Topics(settings).spread()
-        return CheckedTopics({}, spread, settings.uri.options.max_message_bytes).settings(settings)
+        return settings_for(settings, Topics(settings).spread(), settings.uri.options.max_message_bytes)

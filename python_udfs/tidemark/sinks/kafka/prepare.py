@@ -7,13 +7,13 @@ would register a newer version before an older one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tidemark.config import Settings
 from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.protocol import encoder_for
 from tidemark.log_schemas import LogSchemas
-from tidemark.sinks.kafka.topics import Topics
+from tidemark.sinks.kafka.topics import Topics, settings_for
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,7 @@ class Prepared:
 
     def settings(self, settings: Settings) -> Settings:
         """The settings with what was found out, for encoders and routers."""
-        options = replace(
-            settings.uri.options, partition_num=self.partition_num, max_message_bytes=self.max_message_bytes
-        )
-        return replace(settings, uri=replace(settings.uri, options=options))
+        return settings_for(settings, self.partition_num, self.max_message_bytes)
 
 
 def prepare_topics(settings: Settings, used: Iterable[str], known: Iterable[str]) -> Prepared:

@@ -37,10 +37,13 @@ class CheckedTopics:
 
     def settings(self, settings: Settings) -> Settings:
         """The settings with what was found out, for encoders and routers."""
-        options = replace(
-            settings.uri.options, partition_num=self.spread, max_message_bytes=self.max_message_bytes
-        )
-        return replace(settings, uri=replace(settings.uri, options=options))
+        return settings_for(settings, self.spread, self.max_message_bytes)
+
+
+def settings_for(settings: Settings, partition_num: int, max_message_bytes: int) -> Settings:
+    """The settings with what brokers said instead of what was configured."""
+    options = replace(settings.uri.options, partition_num=partition_num, max_message_bytes=max_message_bytes)
+    return replace(settings, uri=replace(settings.uri, options=options))
 
 
 class Topics:
