@@ -1,0 +1,64 @@
+"""Transactions to parquet files of row changes."""
+
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+from test_logged_rows import read_log
+from test_storage_tree_input import transactions_of
+
+from support import golden, jsonl
+from tidemark.errors import TidemarkError
+from tidemark.spark.row_change_writer import RowChangeWriter
+
+LOG = golden("streams/orders.bin")
+
+
+def writer(folder, log=LOG, **options):
+    return RowChangeWriter(
+        {"path": f"file:{folder}", "schemas": json.dumps(read_log(log)[0]), "batches": "[1]", **options}
+    )
+
+
+def written(folder):
+    return [row for file in sorted(folder.glob("batch_id=1/*")) for row in pq.read_table(file).to_pylist()]
+
+
+def test_every_row_of_the_transactions_is_written(tmp_path):
+    task = writer(tmp_path)
+    task.commit([task.write(iter([transactions_of(LOG)]))])
+    found = sorted(
+        (row["dispatcher_id"], row["seq"], bytes(row["row_key"]).hex()) for row in written(tmp_path)
+    )
+    wanted = [
+        (row["dispatcher"], int(row["seq"]), row["row_key_hex"]) for row in jsonl("streams/orders.rows.jsonl")
+    ]
+    assert found == sorted(wanted)
+
+
+def test_other_transactions_of_a_frame_are_left_out(tmp_path):
+    transactions = transactions_of(LOG).slice(0, 1)
+    task = writer(tmp_path)
+    task.commit([task.write(iter([transactions]))])
+    assert {row["seq"] for row in written(tmp_path)} == {transactions.column("seq")[0].as_py()}
+
+
+def test_the_commit_removes_what_an_earlier_attempt_left_and_nothing_else(tmp_path):
+    for batch in (1, 2):
+        (tmp_path / f"batch_id={batch}").mkdir()
+        (tmp_path / f"batch_id={batch}" / "left.parquet").write_bytes(b"half")
+    task = writer(tmp_path)
+    attempts = [task.write(iter([transactions_of(LOG)])) for _ in range(2)]
+    task.commit([attempts[1]])
+    assert [str(file) for file in (tmp_path / "batch_id=1").iterdir()] == attempts[1].files
+    assert (tmp_path / "batch_id=2" / "left.parquet").exists()
+
+
+def test_a_log_that_is_gone_is_named(tmp_path):
+    log = tmp_path / "log.bin"
+    shutil.copy(LOG, log)
+    task, transactions = writer(tmp_path, log), transactions_of(log)
+    log.unlink()
+    with pytest.raises(TidemarkError, match=r"log\.bin.* put the log back"):
+        task.write(iter([transactions]))
