@@ -1,4 +1,4 @@
--- one row per table and pair of clusters that wrote the same keys: how many writes won and lost, and how many were made without knowing of the other
+-- one row per table and pair of clusters that wrote the same keys: how many writes won, lost, or knew nothing of the other
 with conflicts as (
     select * from {{ ref('conflict_ledger') }}
 ),

@@ -19,7 +19,7 @@ added as (
         explode(
             transform(
                 from_json(body, 'need_added_tables array<struct<TableID: bigint>>').need_added_tables,
-                added -> added.TableID
+                added -> added.`TableID`
             )
         ) as physical_table_id
     from ddl_events

@@ -56,7 +56,7 @@ drops as (
     group by dispatchers.upstream_id, dispatchers.dispatcher_id
 ),
 
--- a dispatcher whose table is read by a later one was re-created elsewhere; of those that began at one ts the one that is ahead counts
+-- a dispatcher whose table is read by a later one was re-created elsewhere; of those that began at one ts, the one ahead counts
 successors as (
     select
         upstream_id,

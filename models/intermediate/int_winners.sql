@@ -1,4 +1,4 @@
--- one row per key and batch: the write to it that won among those the batch completed, and those of the earlier batches that it takes over
+-- one row per key and batch: the write that won among those of the batch, and of the earlier batches that it takes over
 -- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how many rows are new)
 {{ config(post_hook="{{ tidemark.drop_merged_batches() }}") }}
 {% set merged_batches = tidemark.batches_to_merge() %}

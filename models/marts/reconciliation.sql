@@ -27,7 +27,9 @@ states as (
         max_by(op = 'delete', struct(commit_ts, start_ts, seq, row_number)) as is_hard_deleted,
         max(case when op = 'delete' then commit_ts end) as hard_deleted_ts,
         max_by(
-            struct(coalesce(origin_ts, commit_ts) as version_ts, origin_ts is null as is_own, is_soft_deleted, post as row_values),
+            struct(
+                coalesce(origin_ts, commit_ts) as version_ts, origin_ts is null as is_own, is_soft_deleted, post as row_values
+            ),
             struct(commit_ts, start_ts, seq, row_number)
         ) filter (where op <> 'delete') as last_write
     from row_changes
@@ -121,7 +123,12 @@ final as (
         upstream_id,
         difference,
         nullif(version_ts, 0) as version_ts,
-        case when is_hard_deleted then 'hard_deleted' when version_ts = 0 then 'missing' when is_soft_deleted then 'soft_deleted' else 'live' end as state,
+        case
+            when is_hard_deleted then 'hard_deleted'
+            when version_ts = 0 then 'missing'
+            when is_soft_deleted then 'soft_deleted'
+            else 'live'
+        end as state,
         winner.upstream_id as expected_upstream_id,
         winner.version_ts as expected_version_ts,
         case when winner.is_soft_deleted then 'soft_deleted' else 'live' end as expected_state,

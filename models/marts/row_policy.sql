@@ -13,16 +13,7 @@ described as (
     select
         row_changes.*,
         table_filter.is_replicated,
-        array_contains(table_filter.ignored_ops, row_changes.op)
-        {% if tidemark.has_ignored_columns() %}
-            -- only then, since sinks would otherwise read no values
-            or row_changes.op = 'update' and exists(
-                table_filter.ignored_columns,
-                ignored -> {{ tidemark.values_without('row_changes.pre', 'ignored') }}
-                = {{ tidemark.values_without('row_changes.post', 'ignored') }}
-            )
-        {% endif %}
-        as is_ignored,
+        {{ tidemark.is_ignored_event() }} as is_ignored,
         coalesce(row_changes.key, concat('["', row_changes.upstream_id, '","', hex(row_changes.row_key), '"]')) as row_identity,
         row_changes.is_active_active or row_changes.is_soft_delete as is_flagged,
         row_changes.op = 'update'

@@ -1,4 +1,4 @@
--- one row per sync point of an upstream: a ts at which the changefeed and its target agree, and whether all rows up to it are here
+-- one row per sync point of an upstream: a ts at which the changefeed and its target agree, and whether all up to it is here
 with received as (
     select * from {{ ref('stg_sync_points') }} where error_reason is null
 ),
