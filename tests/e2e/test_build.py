@@ -20,7 +20,7 @@ FRAMES = (
     "staging",
     "event_types",
     "event_counts",
-    "quarantine",
+    "+quarantine",
     "log_positions",
     "--exclude-resource-type",
     "unit_test",
