@@ -1,5 +1,6 @@
 # make run   sets up, writes a demo event log, runs `dbt build` on an embedded Spark and prints a summary
-# make test  sets up and runs all tests
+# make test  sets up and runs the tests
+# make test-long  the tests that take many dbt runs: models against a real database, sinks through crashes and restarts
 # make test-servers  the tests against a Kafka broker and a schema registry, which it fetches once
 PYTHON ?= python3
 VENV := .venv
@@ -8,13 +9,16 @@ STAMP := $(VENV)/.setup-done
 
 export DBT_PROFILES_DIR ?= profiles
 
-.PHONY: run test test-servers lint setup clean
+.PHONY: run test test-long test-servers lint setup clean
 
 run: setup
 	$(BIN)/tidemark run
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: setup
+	$(BIN)/python -m pytest -m long
 
 test-servers: setup
 	$(BIN)/python -m pytest tests/servers_suite

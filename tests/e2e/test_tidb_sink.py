@@ -18,6 +18,9 @@ from tidemark.config import load
 from tidemark.sinks.mysql.connection import Connection, ServerSaid, Target, driver
 from tidemark.sinks.mysql.errors import DriverMissing
 
+# Many dbt runs: `make test-long`.
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parent.parent.parent
 TIDB = os.environ.get("TIDEMARK_TEST_TIDB_URI", "")
 USER = "tidemark_test"

@@ -11,6 +11,9 @@ from histories import ACTIVE_ACTIVE, ORIGIN_TS, in_order_of_application, keyed_t
 from truth import Truth, is_there, upserted
 from worlds import WAYS, CurrentRow, change_counts, current_rows, run_all_ways, upstream_id
 
+# Many dbt runs: `make test-long`.
+pytestmark = pytest.mark.long
+
 SEED, RUNS = 20250301, 3
 UPSTREAMS = ["1", "2", "3"]
 TABLES = keyed_tables(ACTIVE_ACTIVE, "is_active_active", size=70)

@@ -14,6 +14,9 @@ from histories import (
 from truth import Truth, applied, is_there
 from worlds import WAYS, change_counts, current_rows, run_all_ways, upstream_id
 
+# Many dbt runs: `make test-long`.
+pytestmark = pytest.mark.long
+
 SEED, RUNS = 20250302, 2
 UPSTREAMS = ["1", "2"]
 TABLES = [

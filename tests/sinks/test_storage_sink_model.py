@@ -24,6 +24,9 @@ from tidemark.sinks.storage.publish import open_tree
 from tidemark.spark.sink_settings import settings_option
 from tidemark.spark.storage_sink import StorageWriter
 
+# Many dbt runs: `make test-long`.
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parent.parent.parent
 
 
