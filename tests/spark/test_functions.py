@@ -4,6 +4,7 @@ import pyarrow as pa
 import pytest
 
 from support import golden
+from tidemark.spark.sink_settings import settings_option
 from tidemark.spark.udfs import UDFS
 from tidemark.wire.header import write_header
 
@@ -45,7 +46,26 @@ def test_the_sql_function_gives_what_the_python_function_gives(spark, name):
 
 
 def test_every_function_is_tested_here():
-    assert set(FUNCTIONS) == {*VECTORS, "tidemark_table_matches", "tidemark_topic"}
+    others = {"tidemark_table_matches", "tidemark_topic", "tidemark_schema_forecast"}
+    assert set(FUNCTIONS) == {*VECTORS, *others}
+
+
+@pytest.mark.parametrize(("protocol", "parts"), [("avro", ["key", "value"]), ("csv", [])])
+def test_the_forecast_plays_table_versions_against_the_registry(spark, tmp_path, protocol, parts):
+    frame = golden("wire/handshake_active_active_0.bin").read_bytes()
+    spark.createDataFrame([(frame,)], "frame binary").createOrReplaceTempView("frames_of_a_forecast")
+    settings = settings_option(None, f"file://{tmp_path}?protocol={protocol}", "design")
+    found = spark.sql(
+        f"""
+        with tables as (
+            select '1' as upstream_id, cast(null as string) as query, event.`table`.*
+            from (select tidemark_handshake(frame) as event from frames_of_a_forecast)
+        )
+        select inline(tidemark_schema_forecast('{settings}', array(struct(tables.*)))) from tables
+        """
+    ).collect()
+    assert sorted(row.part for row in found) == parts
+    assert all(row.is_accepted for row in found)
 
 
 def test_the_dispatch_functions_match_tables_and_name_topics(spark):
