@@ -7,7 +7,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 
@@ -32,16 +32,21 @@ def peak_memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def cpu_seconds() -> float:
-    """What this process, and all that it started, have used of the cores so far."""
-    children: dict[int, list[int]] = {}
-    used: dict[int, int] = {}
+def _processes() -> Iterator[tuple[int, list[str]]]:
+    """Every process with the fields of its stat file that follow its name."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:  # it has ended meanwhile
             continue
-        pid = int(stat.parent.name)
+        yield int(stat.parent.name), fields
+
+
+def cpu_seconds() -> float:
+    """What this process, and all that it started, have used of the cores so far. Workers that ended and that nobody waited for are missing: see CpuMeter."""
+    children: dict[int, list[int]] = {}
+    used: dict[int, int] = {}
+    for pid, fields in _processes():
         children.setdefault(int(fields[1]), []).append(pid)
         used[pid] = sum(map(int, fields[11:15]))  # user and system, its own and that of ended children
     total, waiting = 0, [os.getpid()]
@@ -77,12 +82,7 @@ class CpuMeter:
     def _look(self) -> None:
         parents: dict[int, int] = {}
         found: dict[int, tuple[str, int]] = {}
-        for stat in Path("/proc").glob("[0-9]*/stat"):
-            try:
-                fields = stat.read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended meanwhile
-                continue
-            pid = int(stat.parent.name)
+        for pid, fields in _processes():
             parents[pid] = int(fields[1])
             found[pid] = fields[19], int(fields[11]) + int(fields[12])
         for pid, (started, ticks) in found.items():
