@@ -135,12 +135,12 @@ def test_every_value_survives_the_chunk(case, data):
     array = pa.array(rows, arrow_type(col))
     batch = pa.RecordBatch.from_arrays([array], names=[col.name])
     owner = table(col)
-    decoded, counts = decode_chunks([encode_chunk(batch, owner)], owner)
+    decoded, counts, _ = decode_chunks([encode_chunk(batch, owner)], owner)
     assert counts == [len(rows)]
     decoded.validate(full=True)
     assert decoded.column(0).to_pylist() == array.to_pylist()
     # A slice shares the buffers of the whole batch.
-    decoded, _ = decode_chunks([encode_chunk(batch.slice(1), owner)], owner)
+    decoded, _, _ = decode_chunks([encode_chunk(batch.slice(1), owner)], owner)
     assert decoded.column(0).to_pylist() == array.to_pylist()[1:]
 
 
@@ -155,7 +155,7 @@ def test_chunks_joined_are_the_rows_one_after_the_other(case, data):
         encode_chunk(pa.RecordBatch.from_arrays([pa.array(rows, arrow_type(col))], names=["c"]), owner)
         for rows in pieces
     ]
-    decoded, counts = decode_chunks(chunks, owner)
+    decoded, counts, _ = decode_chunks(chunks, owner)
     assert counts == [len(rows) for rows in pieces]
     assert (
         decoded.column(0).to_pylist()
@@ -168,6 +168,6 @@ def test_nan_and_infinities_are_carried():
     owner = table(col)
     array = pa.array([math.nan, math.inf, -math.inf, -0.0], pa.float64())
     chunk = encode_chunk(pa.RecordBatch.from_arrays([array], names=["c"]), owner)
-    decoded, _ = decode_chunks([chunk], owner)
+    decoded, _, _ = decode_chunks([chunk], owner)
     packed = [struct.pack("<d", value) for value in decoded.column(0).to_pylist()]
     assert packed == [struct.pack("<d", value) for value in array.to_pylist()]

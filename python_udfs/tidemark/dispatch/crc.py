@@ -7,12 +7,13 @@ many bytes follow it; a zero byte contributes nothing. So with P a common prefix
     crc32(P + text)   = crc32(P + other) ^ C(text ^ other)                  for texts of one length
     crc32(P + digits) = crc32(P + len(digits) times "0") ^ C(values of the digits)
 
-`crc_texts` uses the first two, `crc_integers` the third. C of several bits at once is one lookup in a table; lookups are what it all costs, so the
+`crc_texts` uses the first two, `crc_integers` and `crc_datetimes` the third. C of several bits at once is one lookup in a table; lookups are what it all costs, so the
 ways taken there differ in how few of them a value needs.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 
 import numpy as np
@@ -20,6 +21,13 @@ import numpy as np
 _POLYNOMIAL = 0xEDB88320
 # Rows handled at a time. Temporary arrays should stay in the processor's caches, but with fewer rows the calls into numpy cost more than that saves.
 CHUNK = 65_536
+
+
+def chunks(rows: int) -> Iterator[slice]:
+    """Slices of about the same size, none larger than CHUNK."""
+    count = -(-rows // CHUNK)
+    for number in range(count):
+        yield slice(rows * number // count, rows * (number + 1) // count)
 
 
 @cache

@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from tidemark.dispatch.crc import CHUNK, both, byte_contributions
+from tidemark.dispatch.crc import both, byte_contributions, chunks
 
 _GROUP_DIGITS = 4
 _GROUP = 10**_GROUP_DIGITS
@@ -21,29 +21,34 @@ _MAX_DIGITS = 20
 def crc32_integers(prefix: bytes, values: np.ndarray) -> np.ndarray:
     """crc32(prefix + decimal text) of every int64 or uint64 value, as uint32."""
     out = np.empty(len(values), np.uint32)
-    for first in range(0, len(values), CHUNK):
-        rows = slice(first, first + CHUNK)
+    for rows in chunks(len(values)):
         out[rows] = _signed(prefix, values[rows])
     return out
 
 
 def _signed(prefix: bytes, values: np.ndarray) -> np.ndarray:
-    if values.dtype == np.uint64 or values.min() >= 0:
-        return _naturals(prefix, values.view(np.uint64))
+    # Negative numbers read as unsigned are larger than all others.
+    numbers = values.view(np.uint64)
+    largest = int(numbers.max())
+    if values.dtype == np.uint64 or largest < 1 << 63:
+        return _naturals(prefix, numbers, largest)
     # The smallest int64 has no positive twin; its two's complement read as unsigned is its magnitude.
     magnitudes = np.abs(values).view(np.uint64)
-    out = _naturals(prefix, magnitudes)
+    largest = int(magnitudes.max())
+    out = _naturals(prefix, magnitudes, largest)
     negative = np.flatnonzero(values < 0)
-    out[negative] = _naturals(prefix + b"-", magnitudes[negative])
+    out[negative] = _naturals(prefix + b"-", magnitudes[negative], largest)
     return out
 
 
-def _naturals(prefix: bytes, numbers: np.ndarray) -> np.ndarray:
-    groups_after = (len(str(int(numbers.max()))) - 1) // _GROUP_DIGITS
+def _naturals(prefix: bytes, numbers: np.ndarray, limit: int) -> np.ndarray:
+    """`limit` is not below any of the numbers."""
+    groups_after = (len(str(limit)) - 1) // _GROUP_DIGITS
     out, rest = None, numbers
     for table in _group_tables()[:groups_after]:
         above = rest // np.uint64(_GROUP)
-        part = _lookup(table, rest - above * np.uint64(_GROUP))
+        multiples = above * np.uint64(_GROUP)
+        part = _lookup(table, np.subtract(rest, multiples, out=multiples))
         out = part if out is None else np.bitwise_xor(out, part, out=out)
         rest = above
     leading = _lookup(_leading_table(prefix, groups_after), rest)
@@ -51,9 +56,9 @@ def _naturals(prefix: bytes, numbers: np.ndarray) -> np.ndarray:
         return leading
     out ^= leading
     # Numbers without a digit in the leading group are done again among themselves.
-    shorter = np.flatnonzero(rest == 0)
-    if shorter.size:
-        out[shorter] = _naturals(prefix, numbers[shorter])
+    if np.count_nonzero(rest) < len(rest):
+        shorter = np.flatnonzero(rest == 0)
+        out[shorter] = _naturals(prefix, numbers[shorter], _GROUP**groups_after - 1)
     return out
 
 

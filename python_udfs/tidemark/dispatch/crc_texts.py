@@ -9,39 +9,43 @@ C is linear, so constant bits that overlap in an index do no harm: they change a
 only the low half of a byte varies, so four digits make one index: a datetime of 26 characters takes four or five lookups instead of 13.
 
 Texts of several lengths are made rows of one length first: the last eight bytes of each, the eight before them and so on, with zero bytes, which contribute
-nothing, before the start of the text.
+nothing, before the start of the text. Where these are a few short texts again and again, `crc_known` takes over.
 """
 
 from __future__ import annotations
 
 import zlib
+from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tidemark.dispatch.crc import CHUNK, both, byte_contributions
+from tidemark.dispatch.crc import both, byte_contributions, chunks
+from tidemark.dispatch.crc_known import known_texts
 
 WORD = 8
 # From this length on, one zlib call per value costs less than the rounds it would add for the whole column.
 _LONG = 128
 # In fewer rows than this, what varies is chance: the tables made for it would serve no other batch.
 _MANY = 4096
+# Up to this length two lookups do, which is less than finding out what varies.
+_BRIEF = 4
 
 
 def crc32_texts(prefix: bytes, texts: pa.Array) -> np.ndarray:
     """crc32(prefix + text) of every value of a string or binary array, as uint32; NULLs count as empty."""
     out = np.empty(len(texts), np.uint32)
-    for first in range(0, len(texts), CHUNK):
-        _crc32_texts(prefix, texts.slice(first, CHUNK), out[first : first + CHUNK])
+    for rows in chunks(len(texts)):
+        _crc32_texts(prefix, texts.slice(rows.start, rows.stop - rows.start), out[rows])
     return out
 
 
 def _crc32_texts(prefix: bytes, texts: pa.Array, out: np.ndarray) -> None:
     data, offsets = _data_and_offsets(texts)
     lengths = offsets[1:] - offsets[:-1]
-    shortest, longest = int(lengths.min()), int(lengths.max())
+    longest = int(lengths.max())
     if longest >= _LONG:
         is_long = lengths >= _LONG
         # Here the long ones count as empty.
@@ -49,15 +53,17 @@ def _crc32_texts(prefix: bytes, texts: pa.Array, out: np.ndarray) -> None:
         start_crc, view = zlib.crc32(prefix), memoryview(data)
         for row in np.flatnonzero(is_long).tolist():
             out[row] = zlib.crc32(view[offsets[row] : offsets[row + 1]], start_crc)
-    elif shortest == longest:
+    elif longest * len(lengths) == len(data):
         _same_length(prefix, data, longest, out)
-    elif shortest == 0 and np.count_nonzero(lengths) * longest == len(data):
+    elif len(data) % longest == 0 and np.count_nonzero(lengths) * longest == len(data):
         # NULLs and empty texts occupy no bytes: the others still follow each other.
         filled = np.flatnonzero(lengths)
         crcs = np.empty(len(filled), np.uint32)
         _same_length(prefix, data, longest, crcs)
         out[:] = zlib.crc32(prefix)
         out[filled] = crcs
+    elif longest <= WORD and len(out) >= _MANY and data.min() > 0:
+        _short(prefix, Words(data, offsets), lengths, out)
     else:
         _any_length(prefix, Words(data, offsets), lengths, out)
 
@@ -66,8 +72,26 @@ def _same_length(prefix: bytes, data: np.ndarray, length: int, out: np.ndarray) 
     out[:] = _by_length(prefix)[length]
     if not length:
         return
-    varying = _varying(data, length) if len(out) >= _MANY else b"\xff" * length
+    varying = _varying(data, length) if length > _BRIEF and len(out) >= _MANY else b"\xff" * length
     _xor_contributions(out, data, varying, 0)
+
+
+def _short(prefix: bytes, texts: Words, lengths: np.ndarray, out: np.ndarray) -> None:
+    """Texts of up to eight bytes, none of them zero."""
+    words = texts.before(texts.ends)
+    bits = lengths << 3
+    # Out of the word with what precedes the text.
+    words >>= np.subtract(8 * WORD, bits, out=bits).astype(np.uint64)
+    known = known_texts(prefix, words)
+    if known is None:
+        _any_length(prefix, texts, lengths, out)
+        return
+    unknown = known.look_up(words, out)
+    if unknown.any():
+        rows = np.flatnonzero(unknown)
+        crcs = np.empty(len(rows), np.uint32)
+        _any_length(prefix, texts.some(rows), lengths[rows], crcs)
+        out[rows] = crcs
 
 
 def _any_length(prefix: bytes, texts: Words, lengths: np.ndarray, out: np.ndarray) -> None:
@@ -202,16 +226,26 @@ class Words:
         self._aligned.view(np.uint8)[WORD : WORD + len(data)] = data
         self.ends = offsets[1:]
 
+    def some(self, rows: np.ndarray) -> Words:
+        """Only the texts of these rows."""
+        picked = copy(self)
+        picked.ends = self.ends[rows]
+        return picked
+
     def before(self, ends: np.ndarray) -> np.ndarray:
         """The eight bytes before each place, as little-endian numbers."""
         # numpy gathers aligned words faster than words at any byte, even though it takes two of them, shifted and joined.
-        places = (ends >> 3).astype(np.intp, copy=False)
-        surplus = ((ends & 7) << 3).astype(np.uint64)
+        places = ends.astype(np.int64)
+        surplus = places & 7
+        surplus <<= 3
+        surplus = surplus.view(np.uint64)
+        places >>= 3
         words = self._aligned.take(places, mode="clip")
         words >>= surplus
         # A shift by 64 leaves nothing: an aligned word takes nothing from the next one.
+        np.subtract(np.uint64(64), surplus, out=surplus)
         following = self._aligned[1:].take(places, mode="clip")
-        following <<= np.uint64(64) - surplus
+        following <<= surplus
         words |= following
         return words
 
@@ -222,15 +256,21 @@ def words_of(texts: pa.Array) -> tuple[Words, np.ndarray]:
     return Words(data, offsets), offsets[1:] - offsets[:-1]
 
 
+_OFFSET_TYPES = {
+    pa.string().id: np.int32,
+    pa.binary().id: np.int32,
+    pa.large_string().id: np.int64,
+    pa.large_binary().id: np.int64,
+}
+
+
 def _data_and_offsets(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """The bytes of all texts, and where each text starts in them, and where the last one ends."""
-    wide = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
-    if not (wide or pa.types.is_string(texts.type) or pa.types.is_binary(texts.type)):
+    offset_type = _OFFSET_TYPES.get(texts.type.id)
+    if offset_type is None:
         raise TypeError(f"texts to hash must be strings or bytes, not {texts.type}")
     _, offsets_buffer, data_buffer = texts.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int64 if wide else np.int32)[
-        texts.offset : texts.offset + len(texts) + 1
-    ]
+    offsets = np.frombuffer(offsets_buffer, offset_type)[texts.offset : texts.offset + len(texts) + 1]
     first, last = int(offsets[0]), int(offsets[-1])
     if first:
         offsets = offsets - first

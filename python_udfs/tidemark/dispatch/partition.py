@@ -21,8 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidemark.dispatch.crc_datetimes import crc32_datetimes
 from tidemark.dispatch.crc_integers import crc32_integers
 from tidemark.dispatch.crc_texts import crc32_texts
+from tidemark.wire.columns.temporal import text_width
 from tidemark.wire.floats import go_f
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import Column, TableInfo
@@ -77,11 +79,14 @@ class ByColumns:
         # Every physical row is hashed, old images too: picking hashes afterwards is cheaper than picking values before.
         by_row = None
         for position, column in self.columns:
-            crcs = column_crcs(column, batch.columns.column(position))
+            crcs = _column_crcs(batch, position, column)
             by_row = crcs if by_row is None else np.bitwise_xor(by_row, crcs, out=by_row)
         by_row ^= np.uint32(self.seed)
-        # Every row change has an image, so no index is out of bounds; "clip" spares numpy the check.
-        return by_row.take(np.where(changes.post >= 0, changes.post, changes.pre), mode="clip")
+        # A row change without a new image gets some hash first; "clip" also spares numpy the check.
+        hashes = by_row.take(changes.post, mode="clip")
+        deletes = np.flatnonzero(changes.post < 0)
+        hashes[deletes] = by_row[changes.pre[deletes]]
+        return hashes
 
 
 Partitioner = Fixed | ByCommitTs | ByColumns
@@ -102,11 +107,13 @@ def by_columns(table: TableInfo, columns: Sequence[Column]) -> ByColumns:
     )
 
 
-def column_crcs(column: Column, values: pa.Array) -> np.ndarray:
-    """crc32(name + text) of every value, 0 for NULL."""
-    name = column.name.encode()
+def _column_crcs(batch: RowBatch, position: int, column: Column) -> np.ndarray:
+    """crc32(name + text) of every physical row, 0 for NULL."""
+    name, values = column.name.encode(), batch.columns.column(position)
     if column.kind in _NUMBERED:
         crcs = crc32_integers(name, _numbers(values))
+    elif column.kind is Kind.DATETIME and (cells := batch.datetime_cells(position)) is not None:
+        crcs = crc32_datetimes(name, cells, text_width(column))
     else:
         crcs = crc32_texts(name, _hashed_text(column, values))
     return _without_nulls(crcs, values)
@@ -141,7 +148,10 @@ def hash_lists(texts: pa.ListArray) -> pa.UInt32Array:
 def _modulo(numbers: np.ndarray, count: int) -> np.ndarray:
     # numpy divides by a constant with SIMD instructions, but takes remainders one by one.
     divisor = numbers.dtype.type(count)
-    return (numbers - numbers // divisor * divisor).astype(np.int32)
+    multiples = numbers // divisor
+    multiples *= divisor
+    np.subtract(numbers, multiples, out=multiples)
+    return multiples.view(np.int32) if multiples.itemsize == 4 else multiples.astype(np.int32)
 
 
 def _numbers(values: pa.Array) -> np.ndarray:

@@ -8,14 +8,14 @@ together into one entry per row change.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from tidemark.errors import TidemarkError
-from tidemark.wire.chunk import decode_chunks
+from tidemark.wire.chunk import DatetimeCells, decode_chunks
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent, write
 from tidemark.wire.events.dml import DELETE, INSERT, UPDATE
@@ -57,6 +57,15 @@ class RowBatch:
     columns: pa.RecordBatch
     changes: Changes
     dispatcher_id: bytes
+    # Where rows come from elsewhere than the wire there are none.
+    cells: DatetimeCells | None = field(default=None, compare=False, repr=False)
+
+    def datetime_cells(self, position: int) -> np.ndarray | None:
+        """The packed values of a date or datetime column, where they are still at hand."""
+        # A batch made from this one may have other rows.
+        if self.cells is None or self.cells.columns is not self.columns:
+            return None
+        return self.cells.by_position[position]
 
     def to_arrow(self) -> pa.RecordBatch:
         """One row per physical row: the table's columns, then what happened to the row.
@@ -103,7 +112,7 @@ def decode_batch(batches: Batch | Sequence[Batch], table: TableInfo) -> RowBatch
     payloads = [memoryview(write(batch) if isinstance(batch, BatchDMLEvent) else batch) for batch in batches]
     transactions, chunks = read_transactions(payloads)
     try:
-        columns, rows = decode_chunks(chunks, table)
+        columns, rows, cells = decode_chunks(chunks, table)
     except WireError as error:
         raise error.at(len(payloads[0]) - len(chunks[0]) if len(payloads) == 1 else 0) from None
     dispatchers = set(transactions.heads["dispatcher_id"].tolist())
@@ -116,7 +125,7 @@ def decode_batch(batches: Batch | Sequence[Batch], table: TableInfo) -> RowBatch
     changes = _changes(transactions, rows)
     if changes is None:
         raise explain(payloads)
-    return RowBatch(table, columns, changes, next(iter(dispatchers), b""))
+    return RowBatch(table, columns, changes, next(iter(dispatchers), b""), cells)
 
 
 def decode_batches(

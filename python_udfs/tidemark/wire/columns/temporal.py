@@ -84,7 +84,8 @@ def _put_fraction(matrix: np.ndarray, microseconds: np.ndarray, digits: int) -> 
     matrix[:, width - digits - 1] = ord(".")
 
 
-def _text_width(column: Column) -> int:
+def text_width(column: Column) -> int:
+    """Characters of every value of a date or datetime column."""
     if column.mysql_type in (DATE, NEWDATE):
         return DATE_WIDTH
     digits = fsp(column)
@@ -94,7 +95,7 @@ def _text_width(column: Column) -> int:
 class _Datetimes:
     def decode(self, cells: Cells, column: Column) -> pa.Array:
         values = cells.values("<i8")
-        width = _text_width(column)
+        width = text_width(column)
         matrix = np.empty((cells.rows, width), dtype=np.uint8)
         year_month = _table("YYYY-MM-", (14, 9999), (4, 12)).take(values >> 46 & 0x3FFFF)
         _put(matrix, 0, year_month)
@@ -121,7 +122,7 @@ class _Datetimes:
         return fixed_width_text(cells, matrix)
 
     def encode(self, array: pa.Array, column: Column) -> Cells:
-        rows, valid, width = len(array), validity(array), _text_width(column)
+        rows, valid, width = len(array), validity(array), text_width(column)
         pattern = "0000-00-00 00:00:00.000000"[:width]
         offsets, data = plain_bytes(array.fill_null(pattern) if valid is not None else array)
         if (np.diff(offsets) != width).any():
