@@ -37,7 +37,7 @@ df.createOrReplaceTempView("{{ tidemark_python_view() }}")
 
 {% macro tidemark_create_version_sql(version, select, partition_by=[]) %}
   create table {{ version }}
-  using parquet
+  using {{ config.get('file_format', 'parquet') }}
   {% if partition_by %}partitioned by ({{ tidemark_quoted_list(partition_by) }}){% endif %}
   as {{ select }}
 {% endmacro %}

@@ -1,19 +1,21 @@
 {#
   New rows arrive as whole partitions, which become visible together when the metastore learns of them; a partition that is written again is
   replaced. With `partition_by`, the model says which partition a row belongs to. Without it, every run appends one hidden partition.
-  The first run, a full refresh, and a change of columns build a new version beside and switch to it.
+  With `unique_key`, which needs `file_format: delta`, rows are merged into the table by one statement.
+  The first run and a full refresh build a new version beside and switch to it.
 #}
 {% materialization incremental, adapter='tidemark', supported_languages=['sql', 'python'] %}
-  {%- if config.get('unique_key') -%}
+  {%- set unique_key = config.get('unique_key') -%}
+  {%- if unique_key and config.get('file_format') != 'delta' -%}
     {% do exceptions.raise_compiler_error(
-      'model ' ~ model['name'] ~ ' sets unique_key, which needs a table format with MERGE; on parquet use partition_by, and replace whole partitions'
+      'model ' ~ model['name'] ~ ' sets unique_key, which needs a table format with MERGE (file_format: delta); on parquet use partition_by, and replace whole partitions'
     ) %}
   {%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set run_column = '_tidemark_run' -%}
   {%- set partition_by = config.get('partition_by') -%}
   {%- set partition_by = [partition_by] if partition_by is string else partition_by -%}
-  {%- set hidden_columns = [] if partition_by else [run_column] -%}
+  {%- set hidden_columns = [] if partition_by or unique_key else [run_column] -%}
   {%- set partition_columns = partition_by or hidden_columns -%}
   {{ run_hooks(pre_hooks) }}
 
@@ -23,7 +25,7 @@
     {%- call statement('main', language='python') -%}{{ tidemark_python_model(compiled_code) }}{%- endcall -%}
   {%- endif -%}
   {%- set select = tidemark_model_select() -%}
-  {%- if not partition_by -%}
+  {%- if not partition_by and not unique_key -%}
     {%- set select = "select *, '" ~ adapter.run_id() ~ "' as " ~ run_column ~ ' from (' ~ select ~ ')' -%}
   {%- endif -%}
 
@@ -32,6 +34,11 @@
     {% do tidemark_run_main(tidemark_create_version_sql(version, select, partition_columns)) %}
     {% do tidemark_switch_to(target_relation, version, hidden_columns) %}
   {%- else -%}
+    {%- if unique_key and not tidemark_is_delta(current) -%}
+      {% do exceptions.raise_compiler_error(
+        'model ' ~ model['name'] ~ ' has file_format delta, its table has another; run it once with --full-refresh'
+      ) %}
+    {%- endif -%}
     {%- set columns = [] -%}
     {%- for column in adapter.get_columns_in_relation(current) if column.name not in columns -%}{% do columns.append(column.name) %}{%- endfor -%}
     {%- set offered = get_columns_in_query(select) -%}
@@ -41,10 +48,14 @@
         ~ '; run it once with --full-refresh'
       ) %}
     {%- endif -%}
-    {% do tidemark_run_main(
-      'insert overwrite table ' ~ current ~ ' partition (' ~ tidemark_quoted_list(partition_columns) ~ ') select '
-      ~ tidemark_quoted_list(columns) ~ ' from (' ~ select ~ ')'
-    ) %}
+    {%- if unique_key -%}
+      {% do tidemark_run_main(get_merge_sql(current, '(' ~ select ~ ')', unique_key, none)) %}
+    {%- else -%}
+      {% do tidemark_run_main(
+        'insert overwrite table ' ~ current ~ ' partition (' ~ tidemark_quoted_list(partition_columns) ~ ') select '
+        ~ tidemark_quoted_list(columns) ~ ' from (' ~ select ~ ')'
+      ) %}
+    {%- endif -%}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}
@@ -59,4 +70,26 @@
   {%- endif -%}
   {%- set relation = adapter.get_relation(this.database, this.schema, this.table) -%}
   {{ return(relation is not none and model.config.materialized == 'incremental' and not should_full_refresh()) }}
+{% endmacro %}
+
+
+{% macro tidemark_is_delta(table) %}
+  {%- for row in run_query('describe table extended ' ~ table) if row[0] == 'Provider' -%}
+    {{ return(row[1] == 'delta') }}
+  {%- endfor -%}
+{% endmacro %}
+
+
+{# dbt-spark's own replaces every row that it finds; here a row may say by which condition (`matched_condition`, as in dbt-databricks). #}
+{% macro tidemark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) %}
+  {%- set condition = config.get('matched_condition') -%}
+  merge into {{ target }} as DBT_INTERNAL_DEST
+  using {{ source }} as DBT_INTERNAL_SOURCE
+  on
+    {% for column in ([unique_key] if unique_key is string else unique_key) -%}
+      DBT_INTERNAL_SOURCE.{{ adapter.quote(column) }} = DBT_INTERNAL_DEST.{{ adapter.quote(column) }}
+      {%- if not loop.last %} and {% endif %}
+    {%- endfor %}
+  when matched {% if condition %}and {{ condition }} {% endif %}then update set *
+  when not matched then insert *
 {% endmacro %}
