@@ -1,6 +1,7 @@
 {#
   A batch is what one run found new in the logs. An incremental model handles whole batches and keeps each one in a partition; the
-  partitions it has say which batches it has handled, also those that held nothing for it.
+  partitions it has say which batches it has handled, also those that held nothing for it. A table that is merged into has no such
+  partitions: a property of it says the last batch, and is set after the merge, so a run that dies between the two merges again.
 #}
 
 {# The last batch that the calling model has handled; 0 before its first run. #}
@@ -17,11 +18,31 @@
 
 {# The last batch that an incremental model, which is built, has handled. #}
 {% macro last_batch_of(relation) %}
+  {%- if tidemark.is_merged() -%}
+    {{ return(tidemark.noted_batch(tidemark.stored_table(relation))) }}
+  {%- endif -%}
   {%- set batches = [0] -%}
   {%- for row in run_query('show partitions ' ~ tidemark.stored_table(relation)) -%}
     {% do batches.append(row[0].split('=')[1] | int) %}
   {%- endfor -%}
   {{ return(batches | max) }}
+{% endmacro %}
+
+
+{# Whether the calling model is one table that MERGE keeps. #}
+{% macro is_merged() %}
+  {{ return(config.get('file_format') == 'delta') }}
+{% endmacro %}
+
+
+{# The last batch by the property of a table that is merged into. #}
+{% macro noted_batch(table) %}
+  {%- for row in run_query('show tblproperties ' ~ table) -%}
+    {%- if row[0] == 'tidemark.last_batch' -%}
+      {{ return(row[1] | int) }}
+    {%- endif -%}
+  {%- endfor -%}
+  {{ return(0) }}
 {% endmacro %}
 
 
@@ -50,8 +71,13 @@
   {%- if not execute or model.config.materialized != 'incremental' or model.name == 'log_segments' -%}
     {{ return('') }}
   {%- endif -%}
-  {%- set batches = tidemark.new_batches() -%}
-  {{ return(tidemark.add_batches_sql(tidemark.stored_table(this), batches) if batches else '') }}
+  {%- set batches, table = tidemark.new_batches(), tidemark.stored_table(this) -%}
+  {%- if not batches -%}
+    {{ return('') }}
+  {%- elif tidemark.is_merged() -%}
+    {{ return('alter table ' ~ table ~ " set tblproperties ('tidemark.last_batch' = '" ~ batches | max ~ "')") }}
+  {%- endif -%}
+  {{ return(tidemark.add_batches_sql(table, batches)) }}
 {% endmacro %}
 
 

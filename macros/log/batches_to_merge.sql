@@ -1,8 +1,11 @@
 {#
   The latest batches of the calling model that hold no more rows than what comes after them: the new batch takes them over, so that a model that was run often has few batches, and
-  every row is rewritten only as often as its batch doubles. None while nothing is new.
+  every row is rewritten only as often as its batch doubles. None while nothing is new, and none where MERGE does this.
 #}
 {% macro batches_to_merge() %}
+  {%- if tidemark.is_merged() -%}
+    {{ return([]) }}
+  {%- endif -%}
   {%- set last_batch, current_batch = tidemark.last_batch(), tidemark.current_batch() -%}
   {%- if last_batch == 0 or current_batch == last_batch -%}
     {{ return([]) }}
@@ -25,7 +28,7 @@
 
 {# Post-hook: removes the batches that the last one took over. Until then their rows are there twice, which a merge does not mind. #}
 {% macro drop_merged_batches() %}
-  {%- if not execute -%}
+  {%- if not execute or tidemark.is_merged() -%}
     {{ return('') }}
   {%- endif -%}
   {%- set last_batch = tidemark.last_batch_of(this) -%}

@@ -1,60 +1,56 @@
--- one row per key and batch: the write that won among those of the batch, and of the earlier batches that it takes over
+-- one row per key of a physical table, on parquet also per batch: the write that won among the new ones and those taken over
 -- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how many rows are new)
-{{ config(post_hook="{{ tidemark.drop_merged_batches() }}") }}
+{% set key_columns = ['schema_name', 'table_name', 'key', 'upstream_id', 'physical_table_id'] %}
+{{ config(
+    file_format=var('table_format'),
+    partition_by='batch_id' if var('table_format') == 'parquet' else none,
+    unique_key=key_columns if var('table_format') == 'delta' else none,
+    matched_condition='DBT_INTERNAL_SOURCE.write_order > DBT_INTERNAL_DEST.write_order',
+    post_hook="{{ tidemark.drop_merged_batches() }}"
+) }}
 {% set merged_batches = tidemark.batches_to_merge() %}
 
-with writes as (
+with row_policy as (
     select * from {{ ref('row_policy') }}
     where policy_op is not null and batch_id > {{ tidemark.last_batch() }}
 ),
 
-ordered as (
+writes as (
     select
-        schema_name,
-        table_name,
-        key,
-        batch_id,
-        batch_id as from_batch,
+        {{ key_columns | join(',\n        ') }},
         {{ tidemark.write_order() }} as write_order,
-        {{ tidemark.kept_write() }} as write
-    from writes
+        {{ tidemark.kept_write() }} as write,
+        batch_id as from_batch
+    from row_policy
     {% if merged_batches %}
         union all
         select
-            schema_name,
-            table_name,
-            key,
-            cast({{ tidemark.current_batch() }} as bigint) as batch_id,
-            from_batch,
+            {{ key_columns | join(',\n            ') }},
             write_order,
-            write
+            write,
+            from_batch
         from {{ this }}
         where batch_id in ({{ merged_batches | join(', ') }})
     {% endif %}
 ),
 
--- the first field decides
+-- the first field decides; per physical table, so that one that is dropped takes along only what was written to it
 winners as (
     select
-        schema_name,
-        table_name,
-        key,
+        {{ key_columns | join(',\n        ') }},
         max(struct(write_order, write)) as winner,
-        min(from_batch) as from_batch,
-        batch_id
-    from ordered
-    group by schema_name, table_name, key, batch_id
+        min(from_batch) as from_batch
+    from writes
+    group by {{ key_columns | join(', ') }}
 ),
 
 final as (
     select
-        schema_name,
-        table_name,
-        key,
+        {{ key_columns | join(',\n        ') }},
         winner.write_order,
         winner.write,
         from_batch,
-        batch_id
+        cast({{ tidemark.current_batch() }} as bigint) as batch_id
     from winners
 )
 

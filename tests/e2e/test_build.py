@@ -161,6 +161,8 @@ def test_wrong_settings_stop_before_anything_is_parsed(dbt):
     ):
         assert part in message
     assert "did you mean event_logs?" in dbt.fails("parse", event_log=[])
+    assert "allowed: parquet, delta" in dbt.fails("parse", table_format="iceberg")
+    assert "spark.sql.extensions" in dbt.fails("parse", table_format="delta")
 
 
 def test_a_log_that_does_not_exist_is_named_without_a_stack_trace(dbt, tmp_path):

@@ -67,7 +67,7 @@ def test_a_tree_is_the_input_of_the_models_and_becomes_another_protocol(dbt, tmp
 
 def test_an_entry_of_event_logs_is_a_log_or_a_tree():
     def findings(entry):
-        return [finding.key for finding in check_project_vars({"event_logs": [entry]}, {})]
+        return [finding.key for finding in check_project_vars({"event_logs": [entry]}, {}, {})]
 
     assert findings({"upstream_id": "1", "tree": "file:///data?protocol=csv", "changefeed": "c.toml"}) == []
     assert findings({"upstream_id": "1"}) == ["event_logs[0].path"]

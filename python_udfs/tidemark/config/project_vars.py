@@ -13,10 +13,14 @@ from tidemark.config.secrets import MissingVariable, expand_environment, has_pla
 from tidemark.config.suggest import nearest
 
 ON_BAD_FRAME = ("quarantine", "fail")
+TABLE_FORMATS = ("parquet", "delta")
+DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 SYNC_POINT = "sync_point"
 
 
-def check_project_vars(project: Mapping[str, Any], given: Mapping[str, Any]) -> list[Finding]:
+def check_project_vars(
+    project: Mapping[str, Any], given: Mapping[str, Any], spark_settings: Mapping[str, Any]
+) -> list[Finding]:
     """All findings on the vars in force: those of dbt_project.yml, with those of the command line over them.
 
     A var that only the command line has may belong to another package, so it is an error only where it looks like a slip of one of ours.
@@ -30,6 +34,13 @@ def check_project_vars(project: Mapping[str, Any], given: Mapping[str, Any]) -> 
     for name, check_var in VARS.items():
         if values.get(name) is not None:
             check_var(name, values[name], findings)
+    if values.get("table_format") == "delta" and DELTA not in str(spark_settings.get("spark.sql.extensions")):
+        findings.error(
+            "table_format",
+            f"the `spark_settings` of the profile lack spark.sql.extensions: {DELTA}",
+            "delta",
+            "parquet, or delta with the settings that docs/models.md shows",
+        )
     uri = values.get("sink_uri")
     if isinstance(uri, str):
         if has_plain_secret(uri):
@@ -110,6 +121,7 @@ VARS = {
     "sink_uri": _text,
     "compat": _one_of(*compat.NAMES),
     "on_bad_frame": _one_of(*ON_BAD_FRAME),
+    "table_format": _one_of(*TABLE_FORMATS),
     "as_of_ts": _snapshot,
     "replication_lag_seconds": _seconds,
     "state_dir": _text,

@@ -30,9 +30,10 @@ class TidemarkAdapter(SinkMethods, KafkaMethods, SparkAdapter):
         super().__init__(config, mp_context)
         _forget_secret(project_values(config).get("sink_uri"))
         # Wrong settings end the command here, before anything is parsed or run.
+        settings = config.credentials.spark_settings
         errors = [
             finding
-            for finding in check_project_vars(project_vars(config), config.cli_vars)
+            for finding in check_project_vars(project_vars(config), config.cli_vars, settings)
             if finding.severity == ERROR
         ]
         if errors:
