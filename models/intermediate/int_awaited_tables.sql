@@ -5,12 +5,13 @@ with ddl_events as (
     select * from {{ ref('stg_ddl_events') }} where error_reason is null and not is_not_synced
 ),
 
-dispatchers as (
-    select * from {{ ref('int_dispatchers') }}
+epochs as (
+    select * from {{ ref('int_epochs') }}
+    where batch_id = (select max(epochs.batch_id) from {{ ref('int_epochs') }} as epochs)
 ),
 
 added as (
-    select distinct
+    select
         upstream_id,
         finished_ts,
         schema_name,
@@ -26,15 +27,22 @@ added as (
 ),
 
 dropped as (
-    select distinct
+    select
         upstream_id,
-        finished_ts,
-        explode(dropped_table_ids) as physical_table_id
-    from ddl_events
+        physical_table_id,
+        max(finished_ts) as dropped_ts
+    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped_tables
+    group by upstream_id, physical_table_id
 ),
 
 dropped_schemas as (
-    select distinct upstream_id, finished_ts, schema_name from ddl_events where ddl_type = 2
+    select
+        upstream_id,
+        schema_name,
+        max(finished_ts) as dropped_ts
+    from ddl_events
+    where ddl_type = 2
+    group by upstream_id, schema_name
 ),
 
 final as (
@@ -45,24 +53,21 @@ final as (
         added.table_name,
         max(added.finished_ts) as added_ts
     from added
+    left join dropped
+        on added.upstream_id = dropped.upstream_id and added.physical_table_id = dropped.physical_table_id
+    left join dropped_schemas
+        on added.upstream_id = dropped_schemas.upstream_id and added.schema_name = dropped_schemas.schema_name
     -- which partition a dispatcher reads is known with its first row only
-    left anti join dispatchers
+    left anti join epochs
         on
-            added.upstream_id = dispatchers.upstream_id
+            added.upstream_id = epochs.upstream_id
             and (
-                added.physical_table_id = dispatchers.physical_table_id
-                or array_contains(added.logical_table_ids, dispatchers.table_id)
+                added.physical_table_id in (epochs.physical_table_id, epochs.table_id)
+                or array_contains(added.logical_table_ids, epochs.table_id)
             )
-    left anti join dropped
-        on
-            added.upstream_id = dropped.upstream_id
-            and added.physical_table_id = dropped.physical_table_id
-            and added.finished_ts < dropped.finished_ts
-    left anti join dropped_schemas
-        on
-            added.upstream_id = dropped_schemas.upstream_id
-            and added.schema_name = dropped_schemas.schema_name
-            and added.finished_ts < dropped_schemas.finished_ts
+    where
+        added.finished_ts >= coalesce(dropped.dropped_ts, 0)
+        and added.finished_ts >= coalesce(dropped_schemas.dropped_ts, 0)
     group by added.upstream_id, added.physical_table_id, added.schema_name, added.table_name
 )
 

@@ -30,58 +30,64 @@ dispatchers as (
 ),
 
 dropped_tables as (
-    select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events
+    select
+        upstream_id,
+        physical_table_id,
+        collect_set(finished_ts) as dropped_ts
+    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped
+    group by upstream_id, physical_table_id
 ),
 
 dropped_schemas as (
-    select distinct upstream_id, schema_name, finished_ts from ddl_events where ddl_type = 2
+    select
+        upstream_id,
+        schema_name,
+        collect_set(finished_ts) as dropped_ts
+    from ddl_events
+    where ddl_type = 2
+    group by upstream_id, schema_name
 ),
 
-drops as (
+retirements as (
     select
-        dispatchers.upstream_id,
-        dispatchers.dispatcher_id,
-        min(coalesce(dropped_tables.finished_ts, dropped_schemas.finished_ts)) as dropped_ts
+        dispatchers.*,
+        coalesce(
+            array_min(filter(dropped_tables.dropped_ts, ts -> dispatchers.start_ts <= ts)),
+            array_min(filter(dropped_schemas.dropped_ts, ts -> dispatchers.start_ts <= ts))
+        ) as dropped_ts,
+        -- a dispatcher whose table is read by a later one was re-created elsewhere; of those that began at one ts, the one ahead counts
+        case
+            when dispatchers.start_ts is not null and dispatchers.is_partition_known
+                then lead(dispatchers.start_ts) over (
+                    partition by
+                        dispatchers.upstream_id,
+                        dispatchers.physical_table_id,
+                        dispatchers.start_ts is not null and dispatchers.is_partition_known
+                    order by dispatchers.start_ts, dispatchers.resolved_ts, dispatchers.dispatcher_id
+                )
+        end as replaced_ts
     from dispatchers
     left join dropped_tables
         on
             dispatchers.upstream_id = dropped_tables.upstream_id
             and dispatchers.physical_table_id = dropped_tables.physical_table_id
-            and dispatchers.start_ts <= dropped_tables.finished_ts
     left join dropped_schemas
         on
             dispatchers.upstream_id = dropped_schemas.upstream_id
             and dispatchers.schema_name = dropped_schemas.schema_name
-            and dispatchers.start_ts <= dropped_schemas.finished_ts
-    group by dispatchers.upstream_id, dispatchers.dispatcher_id
-),
-
--- a dispatcher whose table is read by a later one was re-created elsewhere; of those that began at one ts, the one ahead counts
-successors as (
-    select
-        upstream_id,
-        dispatcher_id,
-        lead(start_ts) over (
-            partition by upstream_id, physical_table_id
-            order by start_ts, resolved_ts, dispatcher_id
-        ) as replaced_ts
-    from dispatchers
-    where start_ts is not null and is_partition_known
 ),
 
 final as (
     select
-        dispatchers.*,
-        least(drops.dropped_ts, successors.replaced_ts) as retired_ts,
+        * except (dropped_ts, replaced_ts),
+        least(dropped_ts, replaced_ts) as retired_ts,
         case
-            when least(drops.dropped_ts, successors.replaced_ts) is not null then 'retired'
-            when dispatchers.resolved_ts is null and dispatchers.physical_table_id is null then 'trigger'
-            when size(dispatchers.waiting_seqs) > 0 then 'blocked'
+            when least(dropped_ts, replaced_ts) is not null then 'retired'
+            when resolved_ts is null and physical_table_id is null then 'trigger'
+            when size(waiting_seqs) > 0 then 'blocked'
             else 'live'
         end as status
-    from dispatchers
-    left join drops using (upstream_id, dispatcher_id)
-    left join successors using (upstream_id, dispatcher_id)
+    from retirements
 )
 
 select * from final

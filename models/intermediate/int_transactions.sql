@@ -62,26 +62,19 @@ completed as (
     ),
 {% endif %}
 
--- a dispatcher that was re-created sends again what it had sent: the last epoch has all of it
-latest_copy as (
+-- a dispatcher that was re-created sends again what it had sent: the last epoch has all of it;
+-- the same event may be in two files, or in a file that was delivered twice
+copies as (
     select
         *,
         max(struct(epoch, dispatcher_id)) over (
             partition by upstream_id, physical_table_id, start_ts, commit_ts
-        ) as kept_copy
-    from not_taken
-),
-
--- the same event in two files, or in a file that was delivered twice
-delivered_once as (
-    select
-        *,
+        ) as kept_copy,
         row_number() over (
-            partition by upstream_id, dispatcher_id, epoch, seq
+            partition by upstream_id, physical_table_id, start_ts, commit_ts, dispatcher_id, epoch, seq
             order by file, `offset`
         ) as delivery
-    from latest_copy
-    where struct(epoch, dispatcher_id) = kept_copy
+    from not_taken
 ),
 
 final as (
@@ -97,8 +90,8 @@ final as (
         commit_ts,
         row_count,
         cast({{ current_batch }} as bigint) as batch_id
-    from delivered_once
-    where delivery = 1
+    from copies
+    where delivery = 1 and struct(epoch, dispatcher_id) = kept_copy
 )
 
 select * from final

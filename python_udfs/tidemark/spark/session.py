@@ -77,6 +77,7 @@ def defaults(state_dir: Path) -> dict[str, str]:
                 "-XX:ReservedCodeCacheSize=256m",
                 "-Duser.timezone=UTC",
                 f"-Dderby.system.home={metastore}",
+                "-Dderby.language.statementCache.size=1000",
                 f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
                 f"-Dtidemark.spark.log={spark_log(state_dir)}",
             ]
@@ -88,6 +89,8 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={metastore / 'db'};create=true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        "spark.hadoop.datanucleus.cache.level2": "true",
+        "spark.hadoop.datanucleus.cache.level2.type": "soft",
         "spark.sql.catalogImplementation": "hive",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",

@@ -15,6 +15,12 @@
 {% endmacro %}
 
 
+{# dbt's own runs the query, with no rows; Spark knows the columns once it has read it. #}
+{% macro tidemark__get_columns_in_query(select_sql) %}
+  {{ return(get_column_schema_from_query(select_sql) | map(attribute='name') | list) }}
+{% endmacro %}
+
+
 {% macro tidemark_python_model(compiled_code) %}
 {{ compiled_code }}
 dbt = dbtObj(spark.table)
