@@ -41,11 +41,10 @@ from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.events.handshake import HandshakeEvent
 from tidemark.wire.framing import scan
 from tidemark.wire.registry import decode
-from tidemark.wire.rows import OP_NAMES
+from tidemark.wire.rows import op_names
 
 ROOT = Path(__file__).parent.parent
 CHANGEFEED = {"sink": {"csv": {"include-commit-ts": True}}}
-OPS = pa.array([OP_NAMES[number] for number in range(len(OP_NAMES))])
 OPTIONS = {"csv": "protocol=csv", "canal-json": "protocol=canal-json&enable-tidb-extension=true"}
 
 
@@ -152,7 +151,7 @@ def decide_all(log: Path) -> tuple[list[list], pa.Table, int]:
                             "file": pa.repeat(file.path, len(changes)),
                             "offset": found.offset,
                             "row_number": found.row_number.astype("int32"),
-                            "policy_op": OPS.take(pa.array(changes.op)),
+                            "policy_op": op_names().take(pa.array(changes.op)),
                             "table": pa.repeat(found.batch.table.table, len(changes)),
                             "version": pa.repeat(group.schema.table_info_version, len(changes)),
                             "commit_ts": changes.commit_ts.astype("int64"),

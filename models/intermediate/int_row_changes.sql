@@ -12,16 +12,15 @@ with transactions as (
     select * from {{ ref('int_transactions') }} where batch_id > {{ tidemark.last_batch() }}
 ),
 
--- frames that are near each other in a log are decoded together
+-- frames that are near each other in a log are decoded together, by tasks with as much to do each
 final as (
-    select
+    select /*+ repartition_by_range(file, `offset`) */
         upstream_id,
         file,
         `offset`,
         seq,
         batch_id
     from transactions
-    distribute by file, `offset` div 33554432
     sort by batch_id, file, `offset`
 )
 

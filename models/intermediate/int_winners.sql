@@ -1,6 +1,7 @@
 -- one row per key of a physical table, on parquet also per batch: the write that won among the new ones and those taken over
 -- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how many rows are new)
-{% set key_columns = ['schema_name', 'table_name', 'key', 'upstream_id', 'physical_table_id'] %}
+{#- the key first: sorting compares the others only where it is the same -#}
+{% set key_columns = ['key', 'table_name', 'schema_name', 'upstream_id', 'physical_table_id'] %}
 {{ config(
     file_format=var('table_format'),
     partition_by='batch_id' if var('table_format') == 'parquet' else none,

@@ -79,7 +79,8 @@ latest as (
         key,
         max_by(write, write_order) as write
     from remaining
-    group by schema_name, table_name, key
+    -- the key first: sorting compares the others only where it is the same
+    group by key, table_name, schema_name
 ),
 
 final as (

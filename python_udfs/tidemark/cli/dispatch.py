@@ -18,9 +18,8 @@ from tidemark.cli.row_batches import row_batches
 from tidemark.config import load
 from tidemark.dispatch.router import Router
 from tidemark.dispatch.table_filter import TableFilter
-from tidemark.wire.rows import OP_NAMES, RowBatch
+from tidemark.wire.rows import RowBatch, op_names
 
-_OPS = pa.array([OP_NAMES[op] for op in sorted(OP_NAMES)])
 SUMMARY = "print the topic and partition of every row change"
 
 
@@ -70,7 +69,7 @@ def lines(batch: RowBatch, router: Router) -> memoryview:
         f'{names[:-1]},"commit_ts":"',
         pc.cast(pa.array(changes.commit_ts), pa.string()),
         '","op":"',
-        _OPS.take(pa.array(changes.op)),
+        op_names().take(pa.array(changes.op)),
         f'",{place[1:-1]},"partition":',
         pc.cast(pa.array(router.partitions(batch)), pa.string()),
         "}\n",

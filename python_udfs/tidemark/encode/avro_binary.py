@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 from tidemark.encode.errors import EncodeError
 from tidemark.encode.strings import as_bytes, offsets_of
 
-_EMPTY = pa.scalar(b"", pa.binary())
 _BITS = 7
 _MORE = 0x80
 # Wider members of an ENUM are joined as bytes.
@@ -198,7 +197,7 @@ def joined(pieces: Sequence[Piece], count: int) -> pa.BinaryArray:
     if len(arrays) == 1:
         return arrays[0]
     try:
-        return pc.binary_join_element_wise(*arrays, _EMPTY)
+        return pc.binary_join_element_wise(*arrays, pa.scalar(b"", pa.binary()))
     except pa.ArrowCapacityError:
         raise EncodeError("the encoded rows of one batch exceed 2 GiB: use smaller batches") from None
 

@@ -28,7 +28,7 @@ from tidemark.joined_frames import BadFrame, DecodedFrames, frames_at
 from tidemark.log_schemas import LogSchemas
 from tidemark.logs import is_url, open_log
 from tidemark.sinks.row_batches import compacted, joined, take
-from tidemark.wire.rows import DELETE, INSERT, NO_ROW, OP_NAMES, RowBatch
+from tidemark.wire.rows import DELETE, INSERT, NO_ROW, RowBatch, op_names
 from tidemark.wire.tracker import SchemaInForce
 
 CHUNK_ROWS, FIRST_CHUNK_ROWS, SMALLEST_CHUNK_ROWS = 64 * 1024, 8 * 1024, 256
@@ -36,7 +36,6 @@ CHUNK_BYTES = 64 * 1024 * 1024
 # Frames are read in the order of the file: small ones together.
 _READ_AHEAD = 256 * 1024
 _PLACE = ("upstream_id", "file", "offset", "row_number", "policy_op")
-_OPS = pa.array([OP_NAMES[number] for number in range(len(OP_NAMES))])
 
 
 class LogChanged(TidemarkError):
@@ -123,7 +122,7 @@ def _rows_of(chunk: pa.RecordBatch, schemas: LogSchemas) -> list[LoggedRows]:
 
 
 def _op_numbers(names: pa.Array) -> np.ndarray:
-    found = pc.index_in(names, _OPS)
+    found = pc.index_in(names, op_names())
     if found.null_count:
         raise TidemarkError(f"a decision says {names.filter(found.is_null())[0]}, which is no row change")
     return found.to_numpy().astype(np.uint8)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tidemark.encode.warehouse import key_texts, value_texts
 from tidemark.joined_frames import BadFrame, DecodedFrames
 from tidemark.spark.event_log import QUARANTINE_BYTES
-from tidemark.wire.rows import NO_ROW, OP_NAMES, RowBatch
+from tidemark.wire.rows import NO_ROW, RowBatch, op_names
 from tidemark.wire.table_info import TableInfo
 
 ARROW_SCHEMA = pa.schema(
@@ -92,7 +92,7 @@ def row_change_batch(
         "table_info_version": _constant(table_info_version, count),
         "start_ts": pa.array(changes.start_ts.astype(np.int64)),
         "commit_ts": pa.array(changes.commit_ts.astype(np.int64)),
-        "op": _OPS.take(pa.array(changes.op)),
+        "op": op_names().take(pa.array(changes.op)),
         "row_key": changes.row_key,
         "key": _keys(batch),
         "pre": _images(values, changes.pre),
@@ -107,9 +107,6 @@ def row_change_batch(
         "error_bytes": pa.nulls(count, pa.binary()),
     }
     return pa.RecordBatch.from_pydict(columns, schema=ARROW_SCHEMA)
-
-
-_OPS = pa.array([OP_NAMES[number] for number in range(len(OP_NAMES))])
 
 
 def _constant(value, count: int) -> pa.Array:

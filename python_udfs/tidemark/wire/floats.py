@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 # Decimal exponents of float64: 5e-324 to 1.8e308.
 _LOWEST, _HIGHEST = -324, 308
-_EXPONENTS = pa.array(
-    [f"e{'-' if number < 0 else '+'}{abs(number):02d}" for number in range(_LOWEST, _HIGHEST + 1)]
-)
 _NOT_FINITE = {"nan": "NaN", "inf": "+Inf", "-inf": "-Inf"}
 
 
@@ -64,11 +63,18 @@ def _parts(text: pa.StringArray) -> tuple[pa.StringArray, pa.StringArray, np.nda
     return pieces.field("sign"), pc.ascii_rtrim(significant, "0"), place
 
 
+@cache
+def _exponents() -> pa.StringArray:
+    return pa.array(
+        [f"e{'-' if number < 0 else '+'}{abs(number):02d}" for number in range(_LOWEST, _HIGHEST + 1)]
+    )
+
+
 def _scientific(text: pa.StringArray) -> pa.StringArray:
     sign, digits, exponent = _parts(text)
     rest = pc.utf8_slice_codeunits(digits, 1)
     point = pc.if_else(pc.equal(rest, ""), "", ".")
-    suffix = _EXPONENTS.take(pa.array(exponent - _LOWEST))
+    suffix = _exponents().take(pa.array(exponent - _LOWEST))
     return pc.binary_join_element_wise(sign, pc.utf8_slice_codeunits(digits, 0, 1), point, rest, suffix, "")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TypeVar
 
 import numpy as np
@@ -31,6 +32,12 @@ META_PREFIX = "_tidemark_"
 
 Batch = bytes | memoryview | BatchDMLEvent
 _Key = TypeVar("_Key")
+
+
+@cache
+def op_names() -> pa.StringArray:
+    """The name of each op at its number. Made when it is asked for: Arrow loads pandas for its first array, which many processes never need."""
+    return pa.array([OP_NAMES[op] for op in sorted(OP_NAMES)])
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,6 @@ from tidemark.wire.table_info import TableInfo
 _OWN_FIELDS = "ticdc-meta$"
 _HEADER = f"{_OWN_FIELDS}operation".encode()
 _META_FIELDS = 3
-_LETTERS = pa.array([b"D", b"I", b"U"], pa.binary())
 _COMMIT_TS = re.compile(rb"\d{15,20}")
 _FLAGS = (b"true", b"false")
 # Twenty years, as a difference of two ts.
@@ -286,7 +285,7 @@ def _named_form(fields: list[pa.BinaryArray], table: TableInfo, names: list[str]
 
 
 def _operations(letters: pa.BinaryArray) -> np.ndarray:
-    op = pc.index_in(letters, _LETTERS)
+    op = pc.index_in(letters, pa.array([b"D", b"I", b"U"], pa.binary()))
     if op.null_count:
         raise InvalidTree(
             f"a line begins with {letters.filter(op.is_null())[0].as_py()!r:.40}, not with I, U or D"
