@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tidemark.errors import TidemarkError
+from tidemark.spark import class_archive
 from tidemark.spark.java import provide_java
 from tidemark.spark.state import StateLock
 
@@ -77,9 +78,11 @@ def defaults(state_dir: Path) -> dict[str, str]:
                 "-XX:ReservedCodeCacheSize=256m",
                 "-Duser.timezone=UTC",
                 f"-Dderby.system.home={metastore}",
+                # The metastore asks more different things than Derby keeps by default, and would compile them again and again.
                 "-Dderby.language.statementCache.size=1000",
                 f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
                 f"-Dtidemark.spark.log={spark_log(state_dir)}",
+                *class_archive.java_options(),
             ]
         ),
         "spark.local.dir": str(state_dir / "scratch"),
@@ -89,6 +92,7 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={metastore / 'db'};create=true",
         "spark.hadoop.hive.metastore.schema.verification": "false",
         "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
+        # The state lock keeps other processes out: what the metastore has read once stays true.
         "spark.hadoop.datanucleus.cache.level2": "true",
         "spark.hadoop.datanucleus.cache.level2.type": "soft",
         "spark.sql.catalogImplementation": "hive",
