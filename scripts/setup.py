@@ -39,6 +39,9 @@ def main(folder):
         print(message, flush=True)
         if subprocess.call(command) != 0:
             return f"`{' '.join(command)}` failed; its message is above"
+    print("writing the archive of Java's classes, which Spark starts faster with", flush=True)
+    # Nothing needs the archive; where it cannot be written its message says why.
+    subprocess.call([python, "-m", "tidemark.spark.class_archive"])
     return 0
 
 

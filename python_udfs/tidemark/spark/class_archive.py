@@ -31,16 +31,16 @@ def java_options() -> list[str]:
     return [f"-XX:SharedArchiveFile={path}", _QUIET] if path.exists() else []
 
 
-def write_archive() -> Path:
+def write_archive(path: Path) -> None:
     """Run what every run does, and let Java note the classes that it loads."""
     from tidemark.spark import session
 
-    path = archive_path()
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.unlink(missing_ok=True)
     beside = path.with_suffix(f".{os.getpid()}")
     with tempfile.TemporaryDirectory() as folder:
         state_dir = Path(folder)
+        # Java takes either an archive to use or one to write.
+        path.unlink(missing_ok=True)
         options = session.defaults(state_dir)["spark.driver.extraJavaOptions"]
         settings = {"spark.driver.extraJavaOptions": f"{options} -XX:ArchiveClassesAtExit={beside} {_QUIET}"}
         spark = session.session(state_dir, settings)
@@ -53,9 +53,10 @@ def write_archive() -> Path:
         gateway.proc.stdin.close()
         gateway.proc.wait()
     if not beside.exists():
-        raise ArchiveNotWritten(f"Java wrote no archive of its classes to {path.parent}; Tidemark works without it")
+        raise ArchiveNotWritten(
+            f"Java wrote no archive of its classes to {path.parent}; Tidemark works without it"
+        )
     beside.replace(path)
-    return path
 
 
 # The kinds of statements that the models are made of: tables by partition, views, aggregates, joins, windows, functions of ours.
@@ -83,6 +84,6 @@ _STATEMENTS = (
 
 if __name__ == "__main__":
     try:
-        print(f"wrote {write_archive()}")
+        write_archive(archive_path())
     except TidemarkError as error:
         sys.exit(str(error))
