@@ -153,6 +153,22 @@ def test_small_segments_share_a_task_and_big_ones_do_not(monkeypatch):
     ]
 
 
+@pytest.mark.parametrize(
+    ("options", "tasks"),
+    [
+        ({}, 8),
+        ({"family": "dml"}, 8),
+        ({"family": "dml", "payload": "transactions"}, 1),
+        ({"family": "resolved"}, 1),
+        ({"payload": "header"}, 1),
+    ],
+)
+def test_a_task_takes_more_of_the_log_when_row_chunks_stay_in_it(monkeypatch, options, tasks):
+    monkeypatch.setattr(event_log, "PARTITION_BYTES", 100)
+    segments = [[1, "1", f"f{n}", 0, 100, 100] for n in range(8)]
+    assert len(EventLogReader({"segments": json.dumps(segments), **options}).partitions()) == tasks
+
+
 def test_a_log_that_became_shorter_is_an_error(log):
     with pytest.raises(TidemarkError, match="were already read: it was cut or replaced"):
         plan(log, {str(log / "a.bin"): [len(STREAM) + 1, len(STREAM) + 1]})
