@@ -6,7 +6,10 @@
 
 {# The last batch that the calling model has handled; 0 before its first run. #}
 {% macro last_batch() %}
-  {{ return(tidemark.last_batch_of(this) if tidemark.is_kept() else 0) }}
+  {%- if not tidemark.is_kept() -%}
+    {{ return(0) }}
+  {%- endif -%}
+  {{ return(tidemark.noted_batch(tidemark.stored_table(this)) if tidemark.is_merged() else tidemark.last_batch_of(this)) }}
 {% endmacro %}
 
 
@@ -16,11 +19,8 @@
 {% endmacro %}
 
 
-{# The last batch that an incremental model, which is built, has handled. #}
+{# The last batch that a model with a partition per batch, which is built, has handled. #}
 {% macro last_batch_of(relation) %}
-  {%- if tidemark.is_merged() -%}
-    {{ return(tidemark.noted_batch(tidemark.stored_table(relation))) }}
-  {%- endif -%}
   {%- set batches = [0] -%}
   {%- for row in run_query('show partitions ' ~ tidemark.stored_table(relation)) -%}
     {% do batches.append(row[0].split('=')[1] | int) %}
@@ -49,10 +49,7 @@
 {# The last batch that was planned; 0 when no log has held anything yet. #}
 {% macro current_batch() %}
   {%- set segments_table = ref('log_segments') -%}
-  {%- if not tidemark.is_built([segments_table]) -%}
-    {{ return(0) }}
-  {%- endif -%}
-  {{ return(run_query('select coalesce(max(batch_id), 0) from ' ~ segments_table)[0][0] | int) }}
+  {{ return(tidemark.last_batch_of(segments_table) if tidemark.is_built([segments_table]) else 0) }}
 {% endmacro %}
 
 
@@ -63,6 +60,26 @@
     {% do batches.append(row[0] | int) %}
   {%- endfor -%}
   {{ return(batches) }}
+{% endmacro %}
+
+
+{#
+  Pre-hook: a batch that is planned, but not handled by a model that this one reads, would count as handled here without its rows. Models that the command has selected
+  have run before this one.
+#}
+{% macro check_batches_are_there() %}
+  {%- if not execute or model.config.materialized == 'view' -%}
+    {{ return('') }}
+  {%- endif -%}
+  {%- for parent in graph.nodes[model.unique_id].depends_on.nodes
+    if parent not in selected_resources and graph.nodes[parent].config.materialized in ('incremental', 'decoded') -%}
+    {%- set name, current_batch = graph.nodes[parent].name, tidemark.current_batch() -%}
+    {%- if tidemark.is_built([ref(name)]) and tidemark.last_batch_of(ref(name)) < current_batch -%}
+      {% do exceptions.raise_compiler_error(
+        model.name ~ ' cannot handle batch ' ~ current_batch ~ ' of the logs before ' ~ name ~ ' has: select it, too (--select +' ~ model.name ~ ')'
+      ) %}
+    {%- endif -%}
+  {%- endfor -%}
 {% endmacro %}
 
 

@@ -113,6 +113,27 @@ def test_only_what_a_log_gained_is_read_by_the_next_run(dbt, tmp_path):
     assert [row["n"] for row in batches] == [len(frames) // 2, len(frames) - len(frames) // 2]
 
 
+def test_a_model_does_not_pass_over_a_batch_that_a_model_before_it_has_not_handled(dbt, tmp_path):
+    log = tmp_path / "a.bin"
+    half = next(piece.offset for piece in scan(io.BytesIO(STREAM)) if piece.offset > len(STREAM) // 2)
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
+    log.write_bytes(STREAM[:half])
+    dbt.ok("seed")
+    dbt.ok("run", "--select", "+int_winners")
+    log.write_bytes(STREAM)
+    dbt.ok("run", "--select", "log_segments")
+    assert "int_winners cannot handle batch 2 of the logs before int_row_changes has" in dbt.fails(
+        "run", "--select", "int_winners"
+    )
+    dbt.ok("run", "--select", "+int_winners")
+    written, winners = (
+        {tuple(row.values()) for row in dbt.rows(f"select distinct physical_table_id, key from {source}")}
+        for source in ("{schema}.row_policy where policy_op is not null", "{schema}.int_winners")
+    )
+    assert winners == written
+    assert dbt.rows("select 1 from {schema}.int_row_changes where batch_id = 2")
+
+
 def test_bad_frames_are_quarantined_and_the_rest_goes_on(dbt, tmp_path):
     log = tmp_path / "a.bin"
     unknown_type = RESOLVED[:4] + (77).to_bytes(2, "big") + RESOLVED[6:]

@@ -40,8 +40,8 @@ def write_archive(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         state_dir = Path(folder)
         # Java takes either an archive to use or one to write.
-        path.unlink(missing_ok=True)
-        options = session.defaults(state_dir)["spark.driver.extraJavaOptions"]
+        used, options = java_options(), session.defaults(state_dir)["spark.driver.extraJavaOptions"]
+        options = " ".join(option for option in options.split() if option not in used)
         settings = {"spark.driver.extraJavaOptions": f"{options} -XX:ArchiveClassesAtExit={beside} {_QUIET}"}
         spark = session.session(state_dir, settings)
         for statement in _STATEMENTS:
