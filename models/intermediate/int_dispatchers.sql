@@ -55,7 +55,8 @@ retirements as (
             array_min(filter(dropped_tables.dropped_ts, ts -> dispatchers.start_ts <= ts)),
             array_min(filter(dropped_schemas.dropped_ts, ts -> dispatchers.start_ts <= ts))
         ) as dropped_ts,
-        -- a dispatcher whose table is read by a later one was re-created elsewhere; of those that began at one ts, the one ahead counts
+        -- a dispatcher whose table is read by a later one was re-created elsewhere;
+        -- of those that began at one ts, the one ahead counts
         case
             when dispatchers.start_ts is not null and dispatchers.is_partition_known
                 then lead(dispatchers.start_ts) over (
