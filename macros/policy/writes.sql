@@ -1,9 +1,15 @@
 {#
-  What decides between two writes of a key: the later version wins; on a tie the one applied later, in an order that does not depend on how rows
-  arrived. A transaction that moves a row to another partition deletes it in one table and inserts it in the other, each with a seq of its own: the row is still there.
+  The order in which writes of a key are applied, which does not depend on how rows arrived. A transaction that moves a row to another partition deletes it in one table and inserts
+  it in the other, each with a seq of its own: the row is still there, so deletes come first.
 #}
+{% macro applied_order() -%}
+commit_ts, upstream_id, start_ts, policy_op <> 'delete', seq, row_number
+{%- endmacro %}
+
+
+{# What decides between two writes of a key: the later version wins, on a tie the one applied later. #}
 {% macro write_order() -%}
-struct(version_ts, commit_ts, upstream_id, start_ts, policy_op <> 'delete' as is_put, seq, row_number)
+struct(version_ts, {{ tidemark.applied_order() }})
 {%- endmacro %}
 
 

@@ -10,7 +10,7 @@ applied as (
         coalesce(post, pre) as row_values,
         max(struct({{ tidemark.write_order() }} as write_order, coalesce(post, pre) as row_values)) over (
             partition by schema_name, table_name, key
-            order by commit_ts, upstream_id, start_ts, seq, row_number
+            order by {{ tidemark.applied_order() }}
             rows between unbounded preceding and 1 preceding
         ) as holder
     from writes

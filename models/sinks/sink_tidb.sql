@@ -22,7 +22,7 @@ final as (
         policy_op
     from decided
     distribute by {{ tidemark.tidb_task_columns() }}
-    sort by schema_name, table_name, commit_ts, upstream_id, start_ts, policy_op <> 'delete', seq, row_number
+    sort by schema_name, table_name, {{ tidemark.applied_order() }}
 )
 
 select * from final

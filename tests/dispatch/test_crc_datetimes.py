@@ -4,8 +4,8 @@ import zlib
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
+from dispatch_support import batch_of
 
 from tidemark.dispatch.crc_datetimes import crc32_datetimes
 from tidemark.dispatch.partition import by_columns
@@ -15,8 +15,8 @@ from tidemark.wire.chunk import decode_chunks, encode_chunk
 from tidemark.wire.columns import decode_cells
 from tidemark.wire.columns.cells import Cells
 from tidemark.wire.columns.temporal import text_width
-from tidemark.wire.rows import Changes, RowBatch
-from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.rows import RowBatch
+from tidemark.wire.table_info import Column
 
 FIELDS = ((9999, 50), (12, 46), (31, 41), (23, 36), (59, 30), (59, 24), (999_999, 4))
 COLUMNS = [
@@ -57,23 +57,9 @@ def test_crc_of_no_datetimes():
 
 def decoded(texts: list[str | None]) -> RowBatch:
     """Inserted rows as they come from the wire."""
-    table = TableInfo.build("s", "t", 1, 1, columns=[Column(1, "at", 0, types.DATETIME, decimal=6)])
-    rows = pa.RecordBatch.from_arrays([pa.array(texts, pa.string())], schema=table.arrow_schema)
-    columns, _, cells = decode_chunks([memoryview(encode_chunk(rows, table))], table)
-    count = len(texts)
-    numbers = np.ones(count, np.uint64)
-    changes = Changes(
-        op=np.ones(count, np.uint8),
-        pre=np.full(count, -1),
-        post=np.arange(count),
-        start_ts=numbers,
-        commit_ts=numbers,
-        seq=numbers,
-        epoch=numbers,
-        physical_table_id=np.ones(count, np.int64),
-        row_key=pa.array([b""] * count, pa.binary()),
-    )
-    return RowBatch(table, columns, changes, bytes(16), cells)
+    batch = batch_of({Column(1, "at", 0, types.DATETIME, decimal=6): texts})
+    columns, _, cells = decode_chunks([memoryview(encode_chunk(batch.columns, batch.table))], batch.table)
+    return replace(batch, columns=columns, cells=cells)
 
 
 def hashes(batch: RowBatch) -> list[int]:
