@@ -1,21 +1,15 @@
 """The CRC-32 made from packed dates and datetimes is that of their text."""
 
 import zlib
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from dispatch_support import batch_of
 
 from tidemark.dispatch.crc_datetimes import crc32_datetimes
-from tidemark.dispatch.partition import by_columns
-from tidemark.sinks.row_batches import joined
 from tidemark.wire import types
-from tidemark.wire.chunk import decode_chunks, encode_chunk
 from tidemark.wire.columns import decode_cells
 from tidemark.wire.columns.cells import Cells
 from tidemark.wire.columns.temporal import text_width
-from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import Column
 
 FIELDS = ((9999, 50), (12, 46), (31, 41), (23, 36), (59, 30), (59, 24), (999_999, 4))
@@ -53,30 +47,3 @@ def test_crc_of_packed_values_is_that_of_their_text(column, rows):
 
 def test_crc_of_no_datetimes():
     assert crc32_datetimes(b"at", np.zeros(0, np.uint64), 26).tolist() == []
-
-
-def decoded(texts: list[str | None]) -> RowBatch:
-    """Inserted rows as they come from the wire."""
-    batch = batch_of({Column(1, "at", 0, types.DATETIME, decimal=6): texts})
-    columns, _, cells = decode_chunks([memoryview(encode_chunk(batch.columns, batch.table))], batch.table)
-    return replace(batch, columns=columns, cells=cells)
-
-
-def hashes(batch: RowBatch) -> list[int]:
-    return by_columns(batch.table, batch.table.columns).hashes(batch).tolist()
-
-
-TEXTS = ["2024-02-29 23:59:59.999999", None, "0000-00-00 00:00:00.000000", "9999-12-31 00:00:00.000001"]
-
-
-def test_rows_from_the_wire_hash_as_their_texts_do():
-    batch = decoded(TEXTS)
-    assert batch.datetime_cells(0) is not None
-    assert hashes(batch) == hashes(replace(batch, cells=None))
-
-
-def test_batches_put_together_do_not_use_the_cells_of_the_first():
-    batches = [decoded(TEXTS), decoded(TEXTS[:1])]
-    together = joined(batches)
-    assert together.datetime_cells(0) is None
-    assert hashes(together) == hashes(batches[0]) + hashes(batches[1])

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tidemark.dispatch.crc_known import known_texts
+from tidemark.dispatch.crc_known import look_up_known
 from tidemark.dispatch.crc_texts import crc32_texts
 
 ROWS = 6000  # enough to be sampled
@@ -79,14 +79,30 @@ def test_a_slice_of_known_texts():
     assert crc32_texts(b"", texts).tolist() == [zlib.crc32(text) for text in texts.to_pylist()]
 
 
+def words_of(texts: list[bytes]) -> np.ndarray:
+    return np.array([int.from_bytes(text, "little") for text in texts], np.uint64)
+
+
 def test_every_word_of_the_sample_is_known():
-    words = np.array([int.from_bytes(b"%d" % n, "little") for n in range(16)], np.uint64)
-    known = known_texts(b"p", words)
+    texts = [b"%d" % n for n in range(16)]
     out = np.empty(16, np.uint32)
-    unknown = known.look_up(words, out)
-    assert not unknown.any()
-    assert out.tolist() == [zlib.crc32(b"p%d" % n) for n in range(16)]
+    assert look_up_known(b"every", words_of(texts), out).tolist() == []
+    assert out.tolist() == [zlib.crc32(b"every" + text) for text in texts]
 
 
 def test_a_column_of_many_values_has_no_known_ones():
-    assert known_texts(b"p", np.arange(10_000, dtype=np.uint64)) is None
+    out = np.empty(10_000, np.uint32)
+    assert look_up_known(b"many", np.arange(10_000, dtype=np.uint64), out) is None
+
+
+def test_the_next_batch_of_a_column_may_have_other_texts():
+    for values in ([b"new", b"paid"], [b"paid", b"new", b"void"], [b"on", b"off"], [b"new", b"paid"]):
+        assert_zlibs(picked(values))
+    # A few that the batch before did not have, fewer than are worth another sample.
+    assert_zlibs([*picked([b"new", b"paid"]), b"lost", b"found"])
+
+
+def test_the_next_batch_of_a_column_may_have_many_values():
+    assert_zlibs(picked([b"new", b"paid"]))
+    assert_zlibs([b"%d" % n for n in range(ROWS)])
+    assert_zlibs(picked([b"new", b"paid"]))

@@ -13,8 +13,9 @@ ways taken there differ in how few of them a value needs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,11 +24,14 @@ _POLYNOMIAL = 0xEDB88320
 CHUNK = 65_536
 
 
-def chunks(rows: int) -> Iterator[slice]:
-    """Slices of about the same size, none larger than CHUNK."""
-    count = -(-rows // CHUNK)
-    for number in range(count):
-        yield slice(rows * number // count, rows * (number + 1) // count)
+def in_chunks(rows: int, crcs: Callable[[slice], np.ndarray]) -> np.ndarray:
+    """The CRCs of so many rows, asked for in slices of about the same size, none larger than CHUNK."""
+    if not rows:
+        return np.empty(0, np.uint32)
+    if rows <= CHUNK:
+        return crcs(slice(0, rows))
+    bounds = np.linspace(0, rows, -(-rows // CHUNK) + 1, dtype=int).tolist()
+    return np.concatenate([crcs(slice(first, last)) for first, last in pairwise(bounds)])
 
 
 @cache

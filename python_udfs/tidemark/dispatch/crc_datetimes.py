@@ -15,7 +15,7 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from tidemark.dispatch.crc import both, byte_contributions, chunks
+from tidemark.dispatch.crc import both, byte_contributions, in_chunks
 from tidemark.wire.columns.temporal import DATE_WIDTH, SECONDS_WIDTH
 
 _ZEROS = b"0000-00-00 00:00:00.000000"
@@ -25,24 +25,21 @@ _THOUSAND = np.uint32(1000)
 
 def crc32_datetimes(prefix: bytes, cells: np.ndarray, width: int) -> np.ndarray:
     """crc32(prefix + text) of every packed uint64, as uint32. All texts have `width` characters: only a date, or with up to six digits of a second's fraction."""
-    out = np.empty(len(cells), np.uint32)
-    for rows in chunks(len(cells)):
-        _crc32_datetimes(prefix, cells[rows], width, out[rows])
-    return out
+    return in_chunks(len(cells), lambda rows: _crc32_datetimes(prefix, cells[rows], width))
 
 
-def _crc32_datetimes(prefix: bytes, cells: np.ndarray, width: int, out: np.ndarray) -> None:
+def _crc32_datetimes(prefix: bytes, cells: np.ndarray, width: int) -> np.ndarray:
     # Every index lies within its table; "clip" spares numpy the check.
     index = cells >> np.uint64(46)
-    _year_month(width).take(index.view(np.int64), mode="clip", out=out)
+    out = _year_month(width).take(index.view(np.int64), mode="clip")
     if width == DATE_WIDTH:
         out ^= _lookup(_day(prefix), cells, 41, 0x1F, index)
-        return
+        return out
     out ^= _lookup(_day_hour(prefix, width), cells, 36, 0x3FF, index)
     out ^= _lookup(_minute_second(width), cells, 24, 0xFFF, index)
     digits = width - _FRACTION
     if digits <= 0:
-        return
+        return out
     np.right_shift(cells, np.uint64(4), out=index)
     fraction = index.astype(np.uint32)
     fraction &= np.uint32(0xFFFFF)
@@ -54,6 +51,7 @@ def _crc32_datetimes(prefix: bytes, cells: np.ndarray, width: int, out: np.ndarr
         thousands *= _THOUSAND
         fraction -= thousands
     out ^= _digits(width, max(_FRACTION, width - 3), width, 1000).take(fraction, mode="clip")
+    return out
 
 
 def _lookup(table: np.ndarray, cells: np.ndarray, shift: int, mask: int, index: np.ndarray) -> np.ndarray:

@@ -11,19 +11,17 @@ from functools import cache, lru_cache
 
 import numpy as np
 
-from tidemark.dispatch.crc import both, byte_contributions, chunks
+from tidemark.dispatch.crc import both, byte_contributions, in_chunks
 
 _GROUP_DIGITS = 4
 _GROUP = 10**_GROUP_DIGITS
+_GROUP_U64 = np.uint64(_GROUP)
 _MAX_DIGITS = 20
 
 
 def crc32_integers(prefix: bytes, values: np.ndarray) -> np.ndarray:
     """crc32(prefix + decimal text) of every int64 or uint64 value, as uint32."""
-    out = np.empty(len(values), np.uint32)
-    for rows in chunks(len(values)):
-        out[rows] = _signed(prefix, values[rows])
-    return out
+    return in_chunks(len(values), lambda rows: _signed(prefix, values[rows]))
 
 
 def _signed(prefix: bytes, values: np.ndarray) -> np.ndarray:
@@ -46,8 +44,8 @@ def _naturals(prefix: bytes, numbers: np.ndarray, limit: int) -> np.ndarray:
     groups_after = (len(str(limit)) - 1) // _GROUP_DIGITS
     out, rest = None, numbers
     for table in _group_tables()[:groups_after]:
-        above = rest // np.uint64(_GROUP)
-        multiples = above * np.uint64(_GROUP)
+        above = rest // _GROUP_U64
+        multiples = above * _GROUP_U64
         part = _lookup(table, np.subtract(rest, multiples, out=multiples))
         out = part if out is None else np.bitwise_xor(out, part, out=out)
         rest = above
@@ -56,8 +54,8 @@ def _naturals(prefix: bytes, numbers: np.ndarray, limit: int) -> np.ndarray:
         return leading
     out ^= leading
     # Numbers without a digit in the leading group are done again among themselves.
-    if np.count_nonzero(rest) < len(rest):
-        shorter = np.flatnonzero(rest == 0)
+    shorter = np.flatnonzero(rest == 0)
+    if len(shorter):
         out[shorter] = _naturals(prefix, numbers[shorter], _GROUP**groups_after - 1)
     return out
 

@@ -30,19 +30,36 @@ class KnownTexts(NamedTuple):
     crcs: np.ndarray
 
     def look_up(self, words: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Write the CRC of every word; gives True for those that are not known, where something else was written."""
+        """Write the CRC of every word; gives the rows whose words are not known, where something else was written."""
         slots = words * self.multiplier
         slots >>= _SHIFT
         slots = slots.view(np.int64)
         # Every slot lies within the tables; "clip" spares numpy the check.
         self.crcs.take(slots, mode="clip", out=out)
-        return self.words.take(slots, mode="clip") != words
+        return np.flatnonzero(self.words.take(slots, mode="clip") != words)
 
 
-def known_texts(prefix: bytes, words: np.ndarray) -> KnownTexts | None:
-    """What a sample of the words has, if these are few."""
+def look_up_known(prefix: bytes, words: np.ndarray, out: np.ndarray) -> np.ndarray | None:
+    """Write the CRCs of words that are known; gives the rows of the others, or None where nearly everything is different."""
+    memory = _memory(prefix)
+    if memory.known is not None:
+        unknown = memory.known.look_up(words, out)
+        if len(unknown) * _SAMPLE <= len(words):
+            return unknown
     sample = frozenset(words[:: len(words) // _SAMPLE + 1].tolist())
-    return _known_texts(prefix, sample) if len(sample) <= _FEW else None
+    memory.known = _known_texts(prefix, sample) if len(sample) <= _FEW else None
+    return None if memory.known is None else memory.known.look_up(words, out)
+
+
+class _Memory:
+    """What was known of a column's texts last: the next batch mostly has the same."""
+
+    known: KnownTexts | None = None
+
+
+@lru_cache(maxsize=256)
+def _memory(prefix: bytes) -> _Memory:
+    return _Memory()
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ def key_fingerprints(batch: RowBatch) -> np.ndarray:
     for column in table.columns:
         if column.name in table.handle_key:
             out = _mix(out + _fingerprints(_values(batch.columns.column(column.name), column)))
-    return out.take(np.where(changes.post >= 0, changes.post, changes.pre))
+    return out.take(changes.last_images())
 
 
 def _values(values: pa.Array, column) -> pa.Array:
@@ -47,7 +47,7 @@ def _fingerprints(values: pa.Array) -> np.ndarray:
         rows = np.flatnonzero(lengths > after)
         # A word that reaches back over the start of its text is shifted until only the text's bytes are left.
         surplus = np.maximum(0, WORD - (lengths[rows] - after)).astype(np.uint64)
-        out[rows] = _mix(out[rows] + (words.before(words.ends[rows] - after) >> (surplus * np.uint64(8))))
+        out[rows] = _mix(out[rows] + (words.before(words.ends[rows] - 8 * after) >> (surplus * np.uint64(8))))
     return out
 
 

@@ -7,7 +7,7 @@
                   | the number                              a number
                   | 0, and the message carries the key      Pulsar's fixed key
 
-Names are those of the table's definition, in their case. Text is the canonical text, but: binary as its bytes, float and double without exponent. A row
+Names are those of the table's definition, in their case; what the text of a value is, `column_hash` says. A row
 change is hashed by its new image, a delete by its old one; so an update that changes the key goes to where the new key lives.
 """
 
@@ -21,18 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.dispatch.crc_datetimes import crc32_datetimes
-from tidemark.dispatch.crc_integers import crc32_integers
+from tidemark.dispatch.column_hash import ColumnHash, column_hash, without_nulls
 from tidemark.dispatch.crc_texts import crc32_texts
-from tidemark.wire.columns.temporal import text_width
-from tidemark.wire.floats import go_f
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import Column, TableInfo
-from tidemark.wire.text import canonical_text
-from tidemark.wire.types import Kind
-
-_NUMBERED = {Kind.INTEGER, Kind.ENUM, Kind.SET, Kind.BIT}
-_TEXTUAL = {Kind.STRING, Kind.JSON, Kind.VECTOR, Kind.DATETIME, Kind.TIME}
 
 
 @dataclass(frozen=True)
@@ -60,10 +52,8 @@ class ByCommitTs:
 
 @dataclass(frozen=True)
 class ByColumns:
-    """`columns` are (position in the batch, column)."""
-
     seed: int
-    columns: tuple[tuple[int, Column], ...]
+    columns: tuple[ColumnHash, ...]
 
     def partitions(self, batch: RowBatch, count: int) -> np.ndarray:
         return _modulo(self.hashes(batch), count)
@@ -78,15 +68,12 @@ class ByColumns:
             return np.full(len(changes), self.seed, np.uint32)
         # Every physical row is hashed, old images too: picking hashes afterwards is cheaper than picking values before.
         by_row = None
-        for position, column in self.columns:
-            crcs = _column_crcs(batch, position, column)
+        for column in self.columns:
+            crcs = column.crcs(batch)
             by_row = crcs if by_row is None else np.bitwise_xor(by_row, crcs, out=by_row)
         by_row ^= np.uint32(self.seed)
-        # A row change without a new image gets some hash first; "clip" also spares numpy the check.
-        hashes = by_row.take(changes.post, mode="clip")
-        deletes = np.flatnonzero(changes.post < 0)
-        hashes[deletes] = by_row[changes.pre[deletes]]
-        return hashes
+        # All of these rows exist; "clip" spares numpy the check.
+        return by_row.take(changes.last_images(), mode="clip")
 
 
 Partitioner = Fixed | ByCommitTs | ByColumns
@@ -102,21 +89,8 @@ def by_table(table: TableInfo) -> Fixed:
 
 def by_columns(table: TableInfo, columns: Sequence[Column]) -> ByColumns:
     positions = {column.name: position for position, column in enumerate(table.columns)}
-    return ByColumns(
-        table_hash(table.schema, table.table), tuple((positions[column.name], column) for column in columns)
-    )
-
-
-def _column_crcs(batch: RowBatch, position: int, column: Column) -> np.ndarray:
-    """crc32(name + text) of every physical row, 0 for NULL."""
-    name, values = column.name.encode(), batch.columns.column(position)
-    if column.kind in _NUMBERED:
-        crcs = crc32_integers(name, _numbers(values))
-    elif column.kind is Kind.DATETIME and (cells := batch.datetime_cells(position)) is not None:
-        crcs = crc32_datetimes(name, cells, text_width(column))
-    else:
-        crcs = crc32_texts(name, _hashed_text(column, values))
-    return _without_nulls(crcs, values)
+    hashes = tuple(column_hash(column, positions[column.name]) for column in columns)
+    return ByColumns(table_hash(table.schema, table.table), hashes)
 
 
 def hash_columns(names: Sequence[str], texts: Sequence[pa.Array], seed: int = 0) -> pa.UInt32Array:
@@ -128,14 +102,14 @@ def hash_columns(names: Sequence[str], texts: Sequence[pa.Array], seed: int = 0)
         raise ValueError("hash_columns needs at least one column")
     out = np.full(len(texts[0]), seed, np.uint32)
     for name, text in zip(names, texts, strict=True):
-        out ^= _without_nulls(crc32_texts(name.encode(), text), text)
+        out ^= without_nulls(crc32_texts(name.encode(), text), text)
     return pa.array(out)
 
 
 def hash_lists(texts: pa.ListArray) -> pa.UInt32Array:
     """XOR of the crc32 of a row's texts; for rows whose key columns differ, each text being name + value. NULLs do not count."""
     values = texts.flatten()
-    crcs = _without_nulls(crc32_texts(b"", values), values)
+    crcs = without_nulls(crc32_texts(b"", values), values)
     counts = pc.fill_null(pc.list_value_length(texts), 0).to_numpy(zero_copy_only=False)
     out = np.zeros(len(texts), np.uint32)
     filled = counts > 0
@@ -146,29 +120,12 @@ def hash_lists(texts: pa.ListArray) -> pa.UInt32Array:
 
 
 def _modulo(numbers: np.ndarray, count: int) -> np.ndarray:
-    # numpy divides by a constant with SIMD instructions, but takes remainders one by one.
     divisor = numbers.dtype.type(count)
-    multiples = numbers // divisor
-    multiples *= divisor
-    np.subtract(numbers, multiples, out=multiples)
-    return multiples.view(np.int32) if multiples.itemsize == 4 else multiples.astype(np.int32)
-
-
-def _numbers(values: pa.Array) -> np.ndarray:
-    dtype = np.uint64 if pa.types.is_uint64(values.type) else np.int64
-    return np.frombuffer(values.buffers()[1], dtype, len(values), values.offset * 8)
-
-
-def _without_nulls(crcs: np.ndarray, values: pa.Array) -> np.ndarray:
-    if values.null_count:
-        crcs[values.is_null().to_numpy(zero_copy_only=False)] = 0
-    return crcs
-
-
-def _hashed_text(column: Column, values: pa.Array) -> pa.Array:
-    if column.kind in _TEXTUAL:
-        return values
-    if column.kind in (Kind.FLOAT, Kind.DOUBLE):
-        # What MySQL cannot store, an infinity or a NaN, counts as zero.
-        return go_f(pc.if_else(pc.is_finite(values), values, pa.scalar(0, values.type)))
-    return canonical_text(values, column)
+    if count & count - 1 == 0:
+        rest = numbers & divisor - numbers.dtype.type(1)
+    else:
+        # numpy divides by a constant with SIMD instructions, but takes remainders one by one.
+        rest = numbers // divisor
+        rest *= divisor
+        np.subtract(numbers, rest, out=rest)
+    return rest.view(np.int32) if rest.itemsize == 4 else rest.astype(np.int32)

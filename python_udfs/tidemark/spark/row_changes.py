@@ -129,10 +129,8 @@ def _keys(batch: RowBatch) -> pa.Array:
     changes, table = batch.changes, batch.table
     if not table.handle_key:
         return pa.nulls(len(changes), pa.string())
-    rows = np.where(changes.post == NO_ROW, changes.pre, changes.post)
-    return key_texts(batch.columns.select(list(table.handle_key)), _handle_columns(table)).take(
-        pa.array(rows)
-    )
+    keys = key_texts(batch.columns.select(list(table.handle_key)), _handle_columns(table))
+    return keys.take(pa.array(changes.last_images()))
 
 
 def _handle_columns(table: TableInfo):

@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark.errors import TidemarkError
-from tidemark.wire.chunk import DatetimeCells, decode_chunks
+from tidemark.wire.chunk import WireCells, decode_chunks
+from tidemark.wire.columns.cells import Cells
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent, write
 from tidemark.wire.events.dml import DELETE, INSERT, UPDATE
@@ -42,7 +43,7 @@ def op_names() -> pa.StringArray:
 
 @dataclass(frozen=True)
 class Changes:
-    """One entry per row change; numpy arrays of equal length, `pre` and `post` are physical rows (-1: none)."""
+    """One entry per row change; numpy arrays of equal length. `pre` and `post` are physical rows (-1: none), the new image behind the old one."""
 
     op: np.ndarray
     pre: np.ndarray
@@ -57,6 +58,10 @@ class Changes:
     def __len__(self) -> int:
         return len(self.op)
 
+    def last_images(self) -> np.ndarray:
+        """The new row of each row change, of a delete the old one."""
+        return np.maximum(self.pre, self.post)
+
 
 @dataclass(frozen=True)
 class RowBatch:
@@ -65,10 +70,10 @@ class RowBatch:
     changes: Changes
     dispatcher_id: bytes
     # Where rows come from elsewhere than the wire there are none.
-    cells: DatetimeCells | None = field(default=None, compare=False, repr=False)
+    cells: WireCells | None = field(default=None, compare=False, repr=False)
 
-    def datetime_cells(self, position: int) -> np.ndarray | None:
-        """The packed values of a date or datetime column, where they are still at hand."""
+    def wire_cells(self, position: int) -> Cells | None:
+        """The cells of a column of one of KEPT_KINDS, where they are still at hand."""
         # A batch made from this one may have other rows.
         if self.cells is None or self.cells.columns is not self.columns:
             return None

@@ -284,7 +284,7 @@ def _physical_rows(batch: RowBatch) -> tuple[pa.RecordBatch, np.ndarray, np.ndar
     is_update = changes.op == UPDATE
     ends = np.cumsum(1 + is_update)
     source = np.empty(int(ends[-1]), np.int64)
-    new = np.where(changes.post == NO_ROW, changes.pre, changes.post)
+    new = changes.last_images()
     source[ends - 1] = new
     source[ends[is_update] - 2] = np.where(changes.pre == NO_ROW, new, changes.pre)[is_update]
     change = np.repeat(np.arange(len(changes)), 1 + is_update)

@@ -24,6 +24,8 @@ class Cells:
     valid: np.ndarray | None  # bool per row; None when nothing is NULL
     offsets: np.ndarray | None
     data: np.ndarray
+    # Texts of ASCII only, without any zero byte; False where nobody has looked.
+    is_plain: bool = False
 
     def bitmap(self) -> pa.Buffer | None:
         return None if self.valid is None else pa.py_buffer(np.packbits(self.valid, bitorder="little"))

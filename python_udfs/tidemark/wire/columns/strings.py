@@ -14,9 +14,12 @@ from tidemark.wire.types import arrow_type
 def decode(cells: Cells, column: Column) -> pa.Array:
     kind = arrow_type(column)
     array = string_array(kind, cells, cells.offsets, cells.data)
-    # Plain ASCII, which most text is, is seen at a glance.
-    if pa.types.is_string(kind) and len(cells.data) and cells.data.view(np.int8).min() < 0:
-        check_utf8(array)
+    if pa.types.is_string(kind) and len(cells.data):
+        # ASCII, which most text is, is seen at a glance.
+        smallest = cells.data.view(np.int8).min()
+        cells.is_plain = bool(smallest > 0)
+        if smallest < 0:
+            check_utf8(array)
     return array
 
 
