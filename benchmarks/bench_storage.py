@@ -3,8 +3,8 @@
     python benchmarks/bench_storage.py [--rows 1000000] [--tables 8] [--protocol csv]
 
 Two demo logs are written into a temporary folder, one of them an eighth of the other, and `dbt run --select +sink_storage` reads each into tables and a tree of its own, in one
-process and one Spark session. The first run also warms the session up. What the second takes more than the first is what row changes cost; the rest is fixed.
-Models run one after another, so that time and core seconds can be told apart:
+process and one Spark session. The small one is read twice, the first time to warm the session up. What the large one takes more is what row changes cost; the rest is fixed.
+DBT_PROFILES_DIR may name another profile, with other Spark settings. Models run one after another, so that time and core seconds can be told apart:
 
     seconds     of the large log
     CPU s       core seconds of driver, JVM and Python workers together
@@ -94,12 +94,13 @@ def main() -> None:
         task(args.rows, args.tables, args.protocol)
         return
     os.chdir(ROOT)
-    os.environ["DBT_PROFILES_DIR"] = str(ROOT / "profiles")
+    os.environ.setdefault("DBT_PROFILES_DIR", str(ROOT / "profiles"))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ["TIDEMARK_STATE_DIR"] = str(folder / "state")
         meter = CpuMeter()
-        small = Run(meter, folder, "small", args.rows // 8, args.tables, args.protocol)
+        for name in ("warm", "small"):
+            small = Run(meter, folder, name, args.rows // 8, args.tables, args.protocol)
         large = Run(meter, folder, "large", args.rows, args.tables, args.protocol)
         show(small, large)
         from tidemark.spark.session import stop

@@ -25,12 +25,12 @@ def java(folder: Path, *arguments: str) -> subprocess.CompletedProcess:
 
 
 def test_without_an_archive_java_gets_no_option_for_it(archive, tmp_path):
-    assert "SharedArchiveFile" not in defaults(tmp_path)["spark.driver.extraJavaOptions"]
+    assert "SharedArchiveFile" not in defaults(tmp_path)["spark.driver.defaultJavaOptions"]
 
 
 def test_an_archive_that_is_there_is_given_to_java(archive, tmp_path):
     archive.write_bytes(b"")
-    assert f"-XX:SharedArchiveFile={archive}" in defaults(tmp_path)["spark.driver.extraJavaOptions"]
+    assert f"-XX:SharedArchiveFile={archive}" in defaults(tmp_path)["spark.driver.defaultJavaOptions"]
 
 
 def test_java_starts_without_a_word_when_the_archive_is_damaged(archive, tmp_path):

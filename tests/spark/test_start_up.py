@@ -110,7 +110,8 @@ from pathlib import Path
 from tidemark.errors import TidemarkError
 from tidemark.spark.session import session
 try:
-    session(Path(sys.argv[1]), dict(pair.split("=", 1) for pair in sys.argv[2:]))
+    spark = session(Path(sys.argv[1]), dict(pair.split("=", 1) for pair in sys.argv[2:]))
+    print(list(spark._jvm.java.lang.management.ManagementFactory.getRuntimeMXBean().getInputArguments()))
 except TidemarkError as error:
     print(error)
     sys.exit(2)
@@ -139,6 +140,14 @@ def test_a_taken_port_is_named_with_what_to_do(tmp_path):
     assert "taken by another program" in answer.stdout
     assert "spark.driver.port" in answer.stdout
     assert "\tat " not in answer.stdout + answer.stderr
+
+
+def test_java_options_of_the_profile_come_behind_ours(tmp_path):
+    answer = start(tmp_path, "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=4")
+    assert answer.returncode == 0, answer.stderr
+    ours, theirs = "-XX:TieredStopAtLevel=1", "-XX:TieredStopAtLevel=4"
+    assert -1 < answer.stdout.find(ours) < answer.stdout.find(theirs)
+    assert "-Duser.timezone=UTC" in answer.stdout
 
 
 def test_a_java_process_that_ends_at_once_is_explained(tmp_path):

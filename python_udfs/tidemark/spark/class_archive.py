@@ -40,9 +40,11 @@ def write_archive(path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         state_dir = Path(folder)
         # Java takes either an archive to use or one to write.
-        used, options = java_options(), session.defaults(state_dir)["spark.driver.extraJavaOptions"]
+        used, options = java_options(), session.defaults(state_dir)["spark.driver.defaultJavaOptions"]
         options = " ".join(option for option in options.split() if option not in used)
-        settings = {"spark.driver.extraJavaOptions": f"{options} -XX:ArchiveClassesAtExit={beside} {_QUIET}"}
+        settings = {
+            "spark.driver.defaultJavaOptions": f"{options} -XX:ArchiveClassesAtExit={beside} {_QUIET}"
+        }
         spark = session.session(state_dir, settings)
         for statement in _STATEMENTS:
             spark.sql(statement).collect()

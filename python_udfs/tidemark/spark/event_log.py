@@ -6,7 +6,7 @@ Options       segments  JSON list of [batch_id, upstream_id, file, start, end, l
                         reader (default: all frames, and corrupt ranges too)
               payload   `full` (default), `transactions`: without the row chunk of a BatchDML, or `header`: only the first 16 bytes
                         of each frame, and more of those of unknown types and versions
-Partitioning  neighbouring segments together, up to 32 MiB each
+Partitioning  neighbouring segments together, up to 32 MiB each, or 256 MiB where row chunks stay in the log
 Guarantees    Every frame of a segment once, with its place. Bytes that belong to no frame come as a row with `skip_reason` and at most
               QUARANTINE_BYTES of them. Memory is bounded by BATCH_BYTES, or by one frame where a frame is larger.
 Example       create temporary view frames using tidemark_events options (segments '[[1, "1", "/data/log/a.bin", 0, 4096, 4096]]')

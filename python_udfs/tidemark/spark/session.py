@@ -69,7 +69,8 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": " ".join(
+        # Not the extraJavaOptions, which are the user's and come behind these: they win.
+        "spark.driver.defaultJavaOptions": " ".join(
             [
                 "-XX:+UseSerialGC",
                 # Runs are short and the heavy work is in Python: the quick compiler alone starts twice as fast. With it alone
