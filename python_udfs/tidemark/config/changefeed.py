@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
+from tidemark.config.ddl_kinds import DDL_KINDS
 from tidemark.config.keys import (
     BOOL,
     DURATION,
@@ -31,7 +32,9 @@ EXPRESSIONS = "it is an expression of TiDB's SQL, and the rows are kept"
 class EventFilter:
     matcher: tuple[str, ...] = key(TEXTS, (), "Table filter rules: the tables that this rule is for.")
     ignore_event: tuple[str, ...] = key(
-        TEXTS, (), "Kinds of events to leave out: insert, update, delete, all dml, all ddl, …"
+        TEXTS,
+        (),
+        "Kinds of events to leave out: insert, update, delete, all dml, all ddl, or a kind of DDL such as drop table, add column, alter table.",
     )
     ignore_sql: tuple[str, ...] = key(TEXTS, (), "Regular expressions: DDL statements to leave out.")
     ignore_insert_value_expr: str = key(
@@ -53,8 +56,20 @@ class EventFilter:
     @property
     def ignored_ops(self) -> tuple[str, ...]:
         """The row changes that are left out: insert, update, delete."""
-        kinds = {kind.strip().lower() for kind in self.ignore_event}
-        return tuple(op for op in ROW_OPS if kinds & {op, ALL_DML})
+        return tuple(op for op in ROW_OPS if self._kinds & {op, ALL_DML})
+
+    @property
+    def ignores_all_ddl(self) -> bool:
+        return ALL_DDL in self._kinds
+
+    @property
+    def ignored_ddl(self) -> frozenset[int]:
+        """The DDL statements that are left out by their kind: TiDB's numbers."""
+        return frozenset(number for kind in self._kinds for number in DDL_KINDS.get(kind, ()))
+
+    @property
+    def _kinds(self) -> set[str]:
+        return {kind.strip().lower() for kind in self.ignore_event}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from tidemark.config.changefeed import ALL_DDL, ALL_DML, ROW_OPS
+from tidemark.config.ddl_kinds import DDL_KINDS
 from tidemark.config.findings import ConfigError, Findings
 from tidemark.config.keys import format_duration
 from tidemark.config.settings import Settings
@@ -17,7 +18,7 @@ from tidemark.dispatch.go_regexp import GoRegexp
 from tidemark.dispatch.go_regexp_parser import RegexpError
 from tidemark.dispatch.table_filter import TableFilter, TableFilterError
 
-APPLIED_EVENT_KINDS = (*ROW_OPS, ALL_DML, ALL_DDL, "none", "none dml", "none ddl")
+APPLIED_EVENT_KINDS = (*ROW_OPS, ALL_DML, ALL_DDL, *DDL_KINDS, "none", "none dml", "none ddl")
 MESSAGE_QUEUES = ("kafka", "pulsar")
 MIN_FILE_SIZE, MAX_FILE_SIZE = 1024, 512 * 1024 * 1024
 MIN_FLUSH_INTERVAL, MAX_FLUSH_INTERVAL = timedelta(milliseconds=100), timedelta(minutes=10)
@@ -270,7 +271,7 @@ def _filter_rules(settings: Settings, findings: Findings) -> None:
         for kind in event_filter.ignore_event:
             if kind.strip().lower() not in APPLIED_EVENT_KINDS:
                 findings.note(
-                    f"{at}.ignore-event", f"is accepted, but Tidemark does not leave out {kind!r} by its kind"
+                    f"{at}.ignore-event", f"is accepted, but Tidemark knows no kind of events {kind!r}"
                 )
         for pattern in event_filter.ignore_sql:
             try:

@@ -5,14 +5,17 @@ Row changes are judged by the model `row_policy`; here is what tools and sinks n
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
-from tidemark.config.changefeed import ALL_DDL, Changefeed, EventFilter
+from tidemark.config.changefeed import Changefeed, EventFilter
+from tidemark.config.ddl_kinds import DDL_KINDS
 from tidemark.dispatch.go_regexp import GoRegexp
 from tidemark.dispatch.table_filter import TableFilter
 
 
 class Statement(Protocol):
+    type: int
     schema: str
     table: str
     query: str
@@ -35,19 +38,28 @@ class ChangefeedFilter:
     def takes_ddl(self, ddl: Statement) -> bool:
         """A rename is taken when one of the two names is."""
         if not ddl.table:
-            return self._tables.matches_schema(ddl.schema)
-        names = [(ddl.schema, ddl.table)] + [(ddl.old_schema, ddl.old_table)] * bool(ddl.old_table)
-        if not any(self._tables.matches(*name) for name in names):
-            return False
-        return not any(
-            matcher.matches(ddl.schema, ddl.table) and ignores(ddl.query)
-            for matcher, ignores in self._ignored
+            is_taken = self._tables.matches_schema(ddl.schema)
+        else:
+            names = [(ddl.schema, ddl.table)] + [(ddl.old_schema, ddl.old_table)] * bool(ddl.old_table)
+            is_taken = any(self._tables.matches(*name) for name in names)
+        return is_taken and not any(
+            _is_meant(matcher, ddl) and ignores(ddl) for matcher, ignores in self._ignored
         )
 
 
-def _ignores(event_filter: EventFilter):
-    """Whether a statement is left out by its text; `all ddl` leaves out every one."""
-    if any(kind.strip().lower() == ALL_DDL for kind in event_filter.ignore_event):
-        return lambda query: True
+def _is_meant(matcher: TableFilter, ddl: Statement) -> bool:
+    """Whether an event filter is for a statement; a rename is known by the old name."""
+    if not ddl.table:
+        return matcher.matches_schema(ddl.schema)
+    if ddl.type in DDL_KINDS["rename table"] and ddl.old_table:
+        return matcher.matches(ddl.old_schema, ddl.old_table)
+    return matcher.matches(ddl.schema, ddl.table)
+
+
+def _ignores(event_filter: EventFilter) -> Callable[[Statement], bool]:
+    """Whether a statement is left out, by its kind or by its text."""
+    if event_filter.ignores_all_ddl:
+        return lambda ddl: True
+    kinds = event_filter.ignored_ddl
     patterns = [GoRegexp(pattern, ignore_case=True) for pattern in event_filter.ignore_sql]
-    return lambda query: any(pattern.search(query) for pattern in patterns)
+    return lambda ddl: ddl.type in kinds or any(pattern.search(ddl.query) for pattern in patterns)
