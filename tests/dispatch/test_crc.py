@@ -116,3 +116,9 @@ def test_crc_of_more_rows_than_are_handled_at_a_time():
 def test_texts_must_be_strings_or_bytes():
     with pytest.raises(TypeError, match="not int64"):
         crc32_texts(b"", pa.array([1]))
+
+
+def test_no_texts_with_and_without_offsets():
+    nothing = pa.py_buffer(b"")
+    for texts in (pa.array([], pa.string()), pa.Array.from_buffers(pa.string(), 0, [None, nothing, nothing])):
+        assert crc32_texts(b"p", texts).tolist() == []
