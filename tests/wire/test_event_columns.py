@@ -527,3 +527,16 @@ def test_no_bytes_raise(family):
             assert (row["error_reason"] is None) == (row["error_message"] is None)
 
     check()
+
+
+def test_batches_that_are_read_together_give_what_each_gives_alone():
+    frames = [
+        golden(f"wire/{name}.bin").read_bytes() for name in of_family("dml") if name.startswith("batch")
+    ]
+    sound = [frame for frame in frames if dml_columns(pa.array([frame]))[0]["error_reason"].as_py() is None]
+    assert len(sound) > 2
+    together = dml_columns(pa.array([b"before", *sound, *sound]).slice(1)).to_pylist()
+    # One frame that cannot be read, and all are read one by one.
+    *alone, bad = dml_columns(pa.array([*sound, b"bad"])).to_pylist()
+    assert together == alone * 2
+    assert bad["error_reason"] is not None

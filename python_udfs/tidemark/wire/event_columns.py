@@ -21,11 +21,12 @@ from tidemark.wire.events.dml import DMLEvent
 from tidemark.wire.events.handshake import HandshakeEvent
 from tidemark.wire.events.resolved import ResolvedEvent
 from tidemark.wire.events.sync_point import SyncPointEvent
+from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD
 from tidemark.wire.header import HEADER_SIZE, MAGIC, read_header
 from tidemark.wire.json_form import json_line
 from tidemark.wire.registry import EVENT_TYPES, HIGHEST_VERSION, decode, event_type
 from tidemark.wire.table_columns import TABLE, table_row
-from tidemark.wire.transactions import read_transactions
+from tidemark.wire.transactions import Transactions, read_transactions
 
 ERROR_FIELDS = [pa.field("error_reason", pa.string()), pa.field("error_message", pa.string())]
 
@@ -108,8 +109,51 @@ def control_columns(frames: pa.Array) -> pa.StructArray:
 
 
 def dml_columns(frames: pa.Array) -> pa.StructArray:
-    """The transactions of DML and BatchDML frames. The row chunk may be cut off: it is not looked at."""
-    return _one_by_one(frames, DML, lambda rows: {"transactions": rows}, read=_transactions)
+    """The transactions of DML and BatchDML frames. The row chunk may be cut off: it is not looked at.
+
+    A batch may be one transaction of one row, so sound batches, which nearly all are, are read all at once.
+    """
+    found = _batched_transactions(frames)
+    if found is None:
+        return _one_by_one(frames, DML, lambda rows: {"transactions": rows}, read=_transactions)
+    heads, per_batch = found.heads, found.per_batch
+    columns = [pa.array(heads[name].astype(np.int64)) for name in _TRANSACTION_NUMBERS]
+    row_counts = pa.array(heads["row_count"].astype(np.int32))
+    return _listed(DML, np.cumsum(per_batch), [_hex_ids(heads["dispatcher_id"]), *columns, row_counts])
+
+
+_TRANSACTION_NUMBERS = ("epoch", "seq", "physical_table_id", "start_ts", "commit_ts")
+
+
+def _batched_transactions(frames: pa.Array) -> Transactions | None:
+    """The transactions of BatchDML frames; None where something else is among them, or anything is wrong."""
+    if not len(frames) or frames.null_count:
+        return None
+    _, offsets_buffer, data_buffer = frames.buffers()
+    offsets = np.frombuffer(offsets_buffer, np.int32)[frames.offset : frames.offset + len(frames) + 1]
+    starts, ends = offsets[:-1], offsets[1:]
+    if (ends - starts < HEADER_SIZE).any():
+        return None
+    data = memoryview(data_buffer)
+    # Every position of the data as a header, without copying it.
+    headers = np.ndarray(len(data) - HEADER_SIZE + 1, HEADER_DTYPE, buffer=data, strides=(1,))[starts]
+    is_sound = (
+        (headers["magic"] == MAGIC_WORD)
+        & (headers["type"] == BatchDMLEvent.type_id)
+        & (headers["version"] <= HIGHEST_VERSION[BatchDMLEvent.type_id])
+    )
+    if not is_sound.all():
+        return None
+    payloads = [
+        data[start + HEADER_SIZE : end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    try:
+        found = read_transactions(payloads)[0]
+    except WireError:
+        return None
+    heads = found.heads
+    fits = all((heads[name] <= _LARGEST).all() for name in ("epoch", "seq", "start_ts", "commit_ts"))
+    return found if fits else None
 
 
 def resolved_columns(frames: pa.Array) -> pa.StructArray:
@@ -146,20 +190,33 @@ def resolved_columns(frames: pa.Array) -> pa.StructArray:
     for place in np.flatnonzero(is_batch & good):
         good[place] = _batch_header_is_sound(views[place])
     if good.all():
-        columns = [pa.array([view.hex() for view in events["dispatcher_id"].tolist()], pa.string())]
-        columns += [pa.array(events[name].astype(np.int64)) for name in ("epoch", "seq", "resolved_ts")]
-        items = pa.StructArray.from_arrays(columns, fields=list(RESOLVED.field("resolved").type.value_type))
-        offsets = pa.array(np.concatenate([[0], ends]).astype(np.int32))
-        no_error = pa.nulls(len(views), pa.string())
-        return pa.StructArray.from_arrays(
-            [pa.ListArray.from_arrays(offsets, items), no_error, no_error], fields=list(RESOLVED)
-        )
+        columns = [pa.array(events[name].astype(np.int64)) for name in ("epoch", "seq", "resolved_ts")]
+        return _listed(RESOLVED, ends, [_hex_ids(events["dispatcher_id"]), *columns])
     return _one_by_one(
         frames,
         RESOLVED,
         lambda event: {"resolved": _resolved_rows(event)},
         (ResolvedEvent, BatchResolvedEvent),
     )
+
+
+def _listed(kind: pa.StructType, ends: np.ndarray, columns: list[pa.Array]) -> pa.StructArray:
+    """One struct per frame with the list of what the frame holds, which ends at `ends`, and no error."""
+    items = pa.StructArray.from_arrays(columns, fields=list(kind.field(0).type.value_type))
+    lists = pa.ListArray.from_arrays(pa.array(np.concatenate([[0], ends]).astype(np.int32)), items)
+    no_error = pa.nulls(len(ends), pa.string())
+    return pa.StructArray.from_arrays([lists, no_error, no_error], fields=list(kind))
+
+
+# The two digits of every byte, as one number.
+_HEX_DIGITS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
+
+
+def _hex_ids(ids: np.ndarray) -> pa.StringArray:
+    """Ids of 16 bytes as 32 hex digits each."""
+    digits = _HEX_DIGITS.take(np.frombuffer(ids.tobytes(), np.uint8))
+    offsets = np.arange(0, 32 * (len(ids) + 1), 32, dtype=np.int32)
+    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(offsets), pa.py_buffer(digits))
 
 
 def _batch_header_is_sound(frame: bytes) -> bool:
@@ -214,7 +271,7 @@ def _transactions(frame: bytes) -> list[dict[str, Any]]:
     if header.event_type != BatchDMLEvent.type_id or header.version > HIGHEST_VERSION[BatchDMLEvent.type_id]:
         decode(frame, expect=BatchDMLEvent)  # raises what is wrong
     heads = read_transactions([memoryview(frame)[HEADER_SIZE:]])[0].heads
-    names = ("epoch", "seq", "physical_table_id", "start_ts", "commit_ts", "row_count")
+    names = (*_TRANSACTION_NUMBERS, "row_count")
     columns = {name: heads[name].tolist() for name in names}
     ids = [value.hex() for value in heads["dispatcher_id"].tolist()]
     if len(heads) and max(heads[name].max() for name in ("epoch", "seq", "start_ts", "commit_ts")) > _LARGEST:
