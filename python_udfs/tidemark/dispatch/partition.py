@@ -121,7 +121,7 @@ def hash_lists(texts: pa.ListArray) -> pa.UInt32Array:
 
 def _modulo(numbers: np.ndarray, count: int) -> np.ndarray:
     divisor = numbers.dtype.type(count)
-    if count & count - 1 == 0:
+    if (count & (count - 1)) == 0:
         rest = numbers & divisor - numbers.dtype.type(1)
     else:
         # numpy divides by a constant with SIMD instructions, but takes remainders one by one.

@@ -10,14 +10,15 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidemark.config.ddl_kinds import DDL_KINDS
 from tidemark.encode.errors import EncodeError
 from tidemark.wire.table_info import TableInfo
 
 if TYPE_CHECKING:
     from tidemark.wire.events.ddl import DDLEvent
 
-# TiDB's numbers of kinds of DDL.
-CREATE_TABLE, RENAME_TABLE, RENAME_TABLES, CREATE_TABLES = 3, 14, 47, 60
+CREATE_TABLE, CREATE_TABLES = DDL_KINDS["create table"]
+RENAME_TABLE, RENAME_TABLES = DDL_KINDS["rename table"]
 _SINGLE = {CREATE_TABLES: CREATE_TABLE, RENAME_TABLES: RENAME_TABLE}
 
 # A statement: quoted texts, names and comments may hold a semicolon.

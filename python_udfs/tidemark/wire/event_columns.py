@@ -7,11 +7,13 @@ number here, as SQL has no other; one that does not fit is an error, not a wrong
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from tidemark.wire.columns.cells import plain_bytes
 from tidemark.wire.errors import InvalidField, WireError, WrongEventType
 from tidemark.wire.events.base import Event
 from tidemark.wire.events.batch_dml import BatchDMLEvent
@@ -21,8 +23,9 @@ from tidemark.wire.events.dml import DMLEvent
 from tidemark.wire.events.handshake import HandshakeEvent
 from tidemark.wire.events.resolved import ResolvedEvent
 from tidemark.wire.events.sync_point import SyncPointEvent
-from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD
+from tidemark.wire.framing import MAGIC_WORD, headers_at
 from tidemark.wire.header import HEADER_SIZE, MAGIC, read_header
+from tidemark.wire.header_columns import is_known
 from tidemark.wire.json_form import json_line
 from tidemark.wire.registry import EVENT_TYPES, HIGHEST_VERSION, decode, event_type
 from tidemark.wire.table_columns import TABLE, table_row
@@ -129,24 +132,15 @@ def _batched_transactions(frames: pa.Array) -> Transactions | None:
     """The transactions of BatchDML frames; None where something else is among them, or anything is wrong."""
     if not len(frames) or frames.null_count:
         return None
-    _, offsets_buffer, data_buffer = frames.buffers()
-    offsets = np.frombuffer(offsets_buffer, np.int32)[frames.offset : frames.offset + len(frames) + 1]
-    starts, ends = offsets[:-1], offsets[1:]
-    if (ends - starts < HEADER_SIZE).any():
+    offsets, data = plain_bytes(frames)
+    if (np.diff(offsets) < HEADER_SIZE).any():
         return None
-    data = memoryview(data_buffer)
-    # Every position of the data as a header, without copying it.
-    headers = np.ndarray(len(data) - HEADER_SIZE + 1, HEADER_DTYPE, buffer=data, strides=(1,))[starts]
-    is_sound = (
-        (headers["magic"] == MAGIC_WORD)
-        & (headers["type"] == BatchDMLEvent.type_id)
-        & (headers["version"] <= HIGHEST_VERSION[BatchDMLEvent.type_id])
-    )
-    if not is_sound.all():
+    headers = headers_at(data, offsets[:-1])
+    is_sound = (headers["magic"] == MAGIC_WORD) & (headers["type"] == BatchDMLEvent.type_id)
+    if not (is_sound & is_known(headers["type"], headers["version"])).all():
         return None
-    payloads = [
-        data[start + HEADER_SIZE : end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-    ]
+    view = memoryview(data)
+    payloads = [view[start + HEADER_SIZE : end] for start, end in pairwise(offsets.tolist())]
     try:
         found = read_transactions(payloads)[0]
     except WireError:
@@ -208,13 +202,9 @@ def _listed(kind: pa.StructType, ends: np.ndarray, columns: list[pa.Array]) -> p
     return pa.StructArray.from_arrays([lists, no_error, no_error], fields=list(kind))
 
 
-# The two digits of every byte, as one number.
-_HEX_DIGITS = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
-
-
 def _hex_ids(ids: np.ndarray) -> pa.StringArray:
     """Ids of 16 bytes as 32 hex digits each."""
-    digits = _HEX_DIGITS.take(np.frombuffer(ids.tobytes(), np.uint8))
+    digits = ids.tobytes().hex().encode()
     offsets = np.arange(0, 32 * (len(ids) + 1), 32, dtype=np.int32)
     return pa.StringArray.from_buffers(len(ids), pa.py_buffer(offsets), pa.py_buffer(digits))
 

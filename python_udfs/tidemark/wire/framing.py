@@ -36,6 +36,11 @@ HEADER_DTYPE = np.dtype([("magic", ">u4"), ("type", ">u2"), ("version", ">u2"), 
 MAGIC_WORD = int.from_bytes(MAGIC, "big")
 
 
+def headers_at(data: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The headers that start at these places of some bytes, as HEADER_DTYPE."""
+    return data[starts[:, None] + np.arange(HEADER_SIZE)].view(HEADER_DTYPE).reshape(-1)
+
+
 class FrameRun(NamedTuple):
     """Frames that follow each other without a gap, as numpy columns."""
 
@@ -291,7 +296,7 @@ class _BlockIndex(NamedTuple):
         starts = np.flatnonzero(data[:last] == MAGIC[0])
         for place in range(1, len(MAGIC)):
             starts = starts[data[starts + place] == MAGIC[place]]
-        heads = data[starts[:, None] + np.arange(HEADER_SIZE)].view(HEADER_DTYPE).reshape(-1)
+        heads = headers_at(data, starts)
         believable = (heads["type"] < EVENT_TYPE_COUNT) & (heads["version"] <= HIGHEST_BELIEVABLE_VERSION)
         believable &= heads["length"] <= MAX_PAYLOAD_LENGTH
         starts, heads = starts[believable], heads[believable]

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark.wire import errors
-from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD
+from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD, headers_at
 from tidemark.wire.header import HEADER_SIZE, MAX_PAYLOAD_LENGTH
 from tidemark.wire.registry import HIGHEST_VERSION
 
@@ -46,7 +46,7 @@ def header_columns(frames: pa.Array, lengths: pa.Array) -> pa.StructArray:
     )
     whole = np.diff(offsets) >= HEADER_SIZE
     heads = np.zeros(count, dtype=HEADER_DTYPE)
-    heads[whole] = data[offsets[:-1][whole][:, None] + np.arange(HEADER_SIZE)].view(HEADER_DTYPE).reshape(-1)
+    heads[whole] = headers_at(data, offsets[:-1][whole])
 
     event_type = heads["type"].astype(np.int32)
     version = heads["version"].astype(np.int32)

@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark.config import Settings
+from tidemark.config.ddl_kinds import DDL_KINDS
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.row_batches import joined, take
 from tidemark.sinks.storage.errors import InvalidTree
@@ -49,8 +50,8 @@ from tidemark.wire.table_info import TableInfo
 
 ROWS_PER_FRAME = 4096
 _FILE = re.compile(r"(\d{20})-(\d{20})\.bin")
-# TiDB's numbers of statements that take a table's rows away.
-_DROP_SCHEMA, _DROP_TABLE, _TRUNCATE_TABLE = 2, 4, 11
+# Statements after which the rows of a table are gone.
+_TAKES_ROWS_AWAY = [*DDL_KINDS["drop database"], *DDL_KINDS["drop table"], *DDL_KINDS["truncate table"]]
 _SOME_TABLES = 2
 # Commit ts and number of the row change: the same for both images of an update.
 _ROW_KEY = np.dtype([("length", ">u4"), ("commit_ts", ">u8"), ("number", ">u4")])
@@ -202,7 +203,7 @@ class _Writer:
         return DDLEvent.build(document, _id("the table trigger"), table.to_bytes() if table else b"")
 
     def _dropped(self, file: SchemaFile) -> dict[str, object] | None:
-        if file.type not in (_DROP_SCHEMA, _DROP_TABLE, _TRUNCATE_TABLE):
+        if file.type not in _TAKES_ROWS_AWAY:
             return None
         ids = set()
         for folder in self._tree.folders.values():
