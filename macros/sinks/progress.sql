@@ -29,6 +29,7 @@
 {# Post-hook of the writer of the progress table: when it was written, and up to which checkpoint. #}
 {% macro note_progress_update() %}
   {{ return(tidemark.add_checkpoint_sql(
-    'progress', tidemark.sink_checkpoint('progress'), tidemark.sink_checkpoint('tidb'), ref('tables_at_checkpoint') ~ ' where gone_ts is null'
+    'progress', tidemark.sink_checkpoint('progress'), tidemark.sink_checkpoint('tidb'),
+    'count(*)', ref('tables_at_checkpoint') ~ ' where gone_ts is null'
   )) }}
 {% endmacro %}

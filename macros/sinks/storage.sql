@@ -56,3 +56,12 @@
   {%- endif -%}
   {{ return(columns | join(', ')) }}
 {% endmacro %}
+
+
+{# Into how many tasks the folders of a tree are divided: enough that a large folder does not have to wait for others. #}
+{% macro folder_tasks() %}
+  {%- if not execute -%}
+    {{ return(16) }}
+  {%- endif -%}
+  {{ return([run_query('set spark.sql.shuffle.partitions')[0][1] | int, 16] | max) }}
+{% endmacro %}

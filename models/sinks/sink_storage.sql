@@ -1,27 +1,60 @@
--- one row per row change that goes into the storage tree: the decision by which a task finds it in the log
+-- one row per 64 row changes of a transaction that go into the storage tree: the decision by which a task finds them in the log
 -- depends_on: {{ ref('int_transactions') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('stg_frames') }}
 {{ config(
     materialized='sink',
     sink_format='tidemark_storage',
     sink_options="{{ tojson(tidemark.storage_sink_options()) }}",
-    post_hook="{{ tidemark.note_sink_checkpoint('storage') }}"
+    post_hook="{{ tidemark.note_sink_checkpoint('storage', adapter.storage_report()) }}"
 ) }}
 
 with decided as (
-    select * from {{ ref('row_policy') }} where policy_op is not null and {{ tidemark.storage_range().condition }}
+    select
+        *,
+        cast(row_number div 64 as int) as block,
+        shiftleft(1L, row_number % 64) as row_bit
+    from {{ ref('row_policy') }}
+    where policy_op is not null and {{ tidemark.storage_range().condition }}
 ),
 
--- one task writes a folder: its files are the same however many tasks there are
-final as (
+blocks as (
     select
         upstream_id,
         file,
         `offset`,
-        row_number,
-        policy_op
+        schema_name,
+        table_name,
+        table_info_version,
+        table_id,
+        physical_table_id,
+        dispatcher_id,
+        commit_ts,
+        start_ts,
+        seq,
+        block,
+        bit_or(row_bit) as sent_rows,
+        bit_or(case when policy_op = 'delete' then row_bit else 0L end) as deleted_rows
     from decided
-    distribute by {{ tidemark.folder_columns() }}
-    sort by {{ tidemark.folder_columns() }}, commit_ts, start_ts, physical_table_id, seq, upstream_id, row_number
+    group by all
+),
+
+foldered as (
+    select
+        *,
+        struct({{ tidemark.folder_columns() }}) as folder
+    from blocks
+),
+
+-- one task writes a folder: its files are the same however many tasks there are
+final as (
+    select /*+ repartition({{ tidemark.folder_tasks() }}, folder) */
+        upstream_id,
+        file,
+        `offset`,
+        block,
+        sent_rows,
+        deleted_rows
+    from foldered
+    sort by folder, commit_ts, start_ts, physical_table_id, seq, upstream_id, block
 )
 
 select * from final

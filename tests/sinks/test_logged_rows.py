@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from support import golden
+from tidemark.errors import TidemarkError
 from tidemark.log_schemas import LogSchemas
 from tidemark.logs import open_log
 from tidemark.sinks import logged_rows as module
@@ -65,6 +66,7 @@ def decisions(rows, **more):
     columns = ("upstream_id", "file", "offset", "row_number", "policy_op")
     table = pa.table({name: [row[name] for row in rows] for name in columns})
     table = table.set_column(3, "row_number", table["row_number"].cast(pa.int32()))
+    table = table.set_column(4, "policy_op", table["policy_op"].cast(pa.string()))
     for name, values in more.items():
         table = table.append_column(name, pa.array(values))
     return table
@@ -131,6 +133,23 @@ def test_an_update_that_is_sent_as_a_delete_carries_the_old_row():
     for got, row in zip(found, updates, strict=True):
         assert (got["op"], got["post"]) == (DELETE, None)
         assert str(got["pre"]) == str(row["expected"]["pre"])
+
+
+def test_a_row_without_an_op_is_sent_as_it_is_in_the_log():
+    schemas, rows = read_log(golden("streams/orders.bin"))
+    update = next(number for number, row in enumerate(rows) if row["policy_op"] == "update")
+    chosen = [replace_op(row, None) for row in rows]
+    expected = [row["expected"] for row in rows]
+    assert json.dumps(read_back(decisions(chosen), schemas), default=str) == json.dumps(expected, default=str)
+    chosen[update] = replace_op(rows[update], "delete")
+    expected[update] = {**expected[update], "op": DELETE, "post": None}
+    assert json.dumps(read_back(decisions(chosen), schemas), default=str) == json.dumps(expected, default=str)
+
+
+def test_an_op_that_nobody_knows_is_named():
+    schemas, rows = read_log(golden("streams/orders.bin"))
+    with pytest.raises(TidemarkError, match="a decision says upsert"):
+        read_back(decisions([replace_op(rows[0], None), replace_op(rows[1], "upsert")]), schemas)
 
 
 def replace_op(row, op):

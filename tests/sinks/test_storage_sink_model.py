@@ -8,9 +8,11 @@ import sys
 import uuid
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from storage_support import files_below, is_data, log_of
-from test_logged_rows import decisions, read_log
+from test_logged_rows import read_log
 
 from dbt_support import Dbt
 from support import golden
@@ -67,7 +69,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_tree_is_that_of_the_library_for_any_number_of_tasks(evolve, spark, tmp_path, form):
-    tasks = {"plain": "7", "merged partitions": "1"}.get(form, "3")
+    tasks = {"plain": "40", "merged partitions": "17"}.get(form, "1")  # 1 is raised to 16
     before = spark.conf.get("spark.sql.shuffle.partitions")
     spark.conf.set("spark.sql.shuffle.partitions", tasks)
     try:
@@ -161,7 +163,30 @@ def test_a_row_that_the_protocol_cannot_express_ends_the_task_with_its_table_and
     with pytest.raises(
         UnencodableRow, match=r"table typ\.others: a row with commit ts 4\d+ cannot be written.*ENUM"
     ):
-        StorageWriter(options).write(iter(decisions(rows).to_batches()))
+        StorageWriter(options).write(iter([blocks(rows)]))
+
+
+def blocks(rows):
+    """A block for every row, which is sent as it is."""
+    columns = {name: [row[name] for row in rows] for name in ("upstream_id", "file", "offset")}
+    numbers = np.array([row["row_number"] for row in rows])
+    bits = np.left_shift(np.int64(1), numbers % 64)
+    return pa.RecordBatch.from_pydict(
+        {**columns, "block": numbers // 64, "sent_rows": bits, "deleted_rows": np.zeros_like(bits)}
+    )
+
+
+def test_rows_are_counted_by_the_sink_unless_the_checkpoint_covers_more_than_it_sent(evolve, tmp_path):
+    def hook(after_ts):
+        report = {"after_ts": after_ts, "up_to_ts": up_to_ts, "rows": 4711}
+        inline = f"{{{{ tidemark.note_sink_checkpoint('storage', {report}) }}}}"
+        return evolve.ok("compile", "--inline", inline, **variables).result.results[0].node.compiled_code
+
+    variables = sink_vars(tmp_path / "tree")
+    (range_end,) = evolve.rows("select min(checkpoint_ts) as ts from {schema}.int_checkpoints")
+    up_to_ts = range_end["ts"]
+    assert "4711 as row_count" in hook(0)
+    assert "count(*) as row_count" in hook(1)
 
 
 def test_a_log_that_arrives_in_pieces_gives_the_same_rows_in_the_same_order(dbt, tmp_path):

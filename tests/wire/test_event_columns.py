@@ -25,9 +25,9 @@ from tidemark.wire.event_columns import (
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.events.drop_v2 import DropEventV2
 from tidemark.wire.events.handshake import HandshakeEvent
-from tidemark.wire.header import HEADER_SIZE, write_header
+from tidemark.wire.header import HEADER_SIZE, read_header, write_header
 from tidemark.wire.registry import EVENT_TYPES, HIGHEST_VERSION, decode, encode
-from tidemark.wire.transactions import chunk_start
+from tidemark.wire.transactions import read_transactions, without_rows
 
 COLUMNS = {
     "dml": (dml_columns, DML),
@@ -164,17 +164,27 @@ def test_transactions_are_those_of_the_vector(name):
 
 
 @pytest.mark.parametrize("name", [name for name in SINGLE if name.startswith("batch_dml")])
-def test_a_batch_cut_before_its_chunk_still_gives_its_transactions(name):
+def test_a_batch_without_its_rows_still_gives_its_transactions(name):
     whole = frame(name)
-    cut = whole[: HEADER_SIZE + chunk_start(memoryview(whole)[HEADER_SIZE:])]
-    assert len(cut) < len(whole)
-    assert rows("dml", cut) == rows("dml", whole)
+    header = read_header(whole)
+    (payload,) = without_rows([memoryview(whole)[HEADER_SIZE:]])
+    bare = write_header(header.event_type, header.version, len(payload)) + payload
+    assert len(bare) < len(whole)
+    assert rows("dml", bare) == rows("dml", whole)
+    # With something else beside it, frames are read one by one.
+    assert rows("dml", bare, b"x")[0] == rows("dml", whole)[0]
+
+
+def test_batches_without_their_rows_are_those_of_each_alone():
+    payloads = [memoryview(frame(name))[HEADER_SIZE:] for name in SINGLE if name.startswith("batch_dml")]
+    assert len(payloads) > 1
+    assert without_rows(payloads) == [without_rows([payload])[0] for payload in payloads]
 
 
 def test_a_batch_cut_inside_its_transactions_is_an_error():
     whole = frame("batch_dml_orders_0")
-    start = HEADER_SIZE + chunk_start(memoryview(whole)[HEADER_SIZE:])
-    (row,) = rows("dml", whole[: start - 1])
+    (chunk,) = read_transactions([memoryview(whole)[HEADER_SIZE:]])[1]
+    (row,) = rows("dml", whole[: len(whole) - len(chunk) - 1])
     assert (row["transactions"], row["error_reason"]) == (None, "truncated_payload")
 
 

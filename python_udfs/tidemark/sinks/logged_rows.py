@@ -3,7 +3,7 @@
 SQL decides which rows are sent, as what, where and in which order. What travels from there to a sink's tasks are *decisions*, narrow rows with the columns
 
     upstream_id, file, offset, row_number     the place of a row change: its frame, and its number within the frame
-    policy_op                                 insert, update or delete: what it is sent as
+    policy_op                                 insert, update or delete: what it is sent as; null: as what it is in the log
     …                                         whatever else the sink wants to know (topic, partition, …)
 
 and the tasks decode the frames again: payloads and JSON never travel.
@@ -35,6 +35,8 @@ CHUNK_ROWS, FIRST_CHUNK_ROWS, SMALLEST_CHUNK_ROWS = 64 * 1024, 8 * 1024, 256
 CHUNK_BYTES = 64 * 1024 * 1024
 # Frames are read in the order of the file: small ones together.
 _READ_AHEAD = 256 * 1024
+# Besides the numbers of insert, update and delete.
+_AS_LOGGED = 255
 _PLACE = ("upstream_id", "file", "offset", "row_number", "policy_op")
 
 
@@ -123,9 +125,10 @@ def _rows_of(chunk: pa.RecordBatch, schemas: LogSchemas) -> list[LoggedRows]:
 
 def _op_numbers(names: pa.Array) -> np.ndarray:
     found = pc.index_in(names, op_names())
-    if found.null_count:
-        raise TidemarkError(f"a decision says {names.filter(found.is_null())[0]}, which is no row change")
-    return found.to_numpy().astype(np.uint8)
+    if found.null_count > names.null_count:
+        unknown = names.filter(pc.and_(found.is_null(), names.is_valid()))
+        raise TidemarkError(f"a decision says {unknown[0]}, which is no row change")
+    return found.fill_null(_AS_LOGGED).to_numpy().astype(np.uint8)
 
 
 def _files(chunk: pa.RecordBatch) -> Iterator[tuple[str, str, np.ndarray]]:
@@ -193,6 +196,10 @@ def _changed(file: str, offset: int, problem: object) -> str:
 
 def _with_ops(batch: RowBatch, op: np.ndarray, file: str) -> RowBatch:
     changes = batch.changes
+    as_logged = op == _AS_LOGGED
+    if as_logged.all():
+        return batch
+    op = np.where(as_logged, changes.op, op)
     pre = np.where(op == INSERT, NO_ROW, changes.pre)
     post = np.where(op == DELETE, NO_ROW, changes.post)
     if ((op != INSERT) & (pre == NO_ROW)).any() or ((op != DELETE) & (post == NO_ROW)).any():

@@ -4,7 +4,7 @@ Name          tidemark_events
 Options       segments  JSON list of [batch_id, upstream_id, file, start, end, log size]: what to read, as planned by tidemark_log_plan
               family    dml, ddl, resolved, syncpoint, handshake or control: other frames, and versions that nobody can decode, stay in the
                         reader (default: all frames, and corrupt ranges too)
-              payload   `full` (default), `transactions`: without the row chunk of a BatchDML, or `header`: only the first 16 bytes
+              payload   `full` (default), `transactions`: without what a BatchDML says of rows, or `header`: only the first 16 bytes
                         of each frame, and more of those of unknown types and versions
 Partitioning  neighbouring segments together, up to 32 MiB each, or 256 MiB where row chunks stay in the log
 Guarantees    Every frame of a segment once, with its place. Bytes that belong to no frame come as a row with `skip_reason` and at most
@@ -17,18 +17,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from tidemark.logs import open_log, read_exactly
+from tidemark.wire.columns.cells import plain_bytes
 from tidemark.wire.errors import WireError
+from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.framing import HEADER_DTYPE, MAGIC_WORD, FrameRun, Skipped, TornTail, scan_runs
-from tidemark.wire.header import HEADER_SIZE
+from tidemark.wire.header import HEADER_SIZE, write_header
 from tidemark.wire.header_columns import is_known
 from tidemark.wire.registry import EVENT_TYPES
-from tidemark.wire.transactions import chunk_start
+from tidemark.wire.transactions import without_rows
 
 PARTITION_BYTES = 32 * 1024 * 1024
 BATCH_BYTES = 8 * 1024 * 1024
@@ -130,7 +133,7 @@ class EventLogReader(DataSourceReader):
             else:
                 frames = _read_frames(log, offset, shipped[part])
             if self.payload == "transactions":
-                frames = _without_chunks(frames)
+                frames = _without_rows(frames, run.event_type[part], run.version[part])
             yield _batch(segment, offset, length, pa.nulls(len(frames), pa.string()), frames)
 
     @staticmethod
@@ -189,19 +192,16 @@ def _read_frames(log, offset: np.ndarray, length: np.ndarray) -> pa.Array:
     start, ends = int(offset[0]), offset + length
     span, total = int(ends[-1]) - start, int(length.sum())
     if total == span:
-        data = read_exactly(log, start, span)
-    elif span <= 2 * total:
-        # Mostly wanted: read all of it, and keep what is inside of a frame.
-        edges = np.zeros(span + 1, dtype=np.int8)
-        edges[offset - start] += 1
-        edges[ends - start] -= 1
-        inside = np.cumsum(edges[:-1], dtype=np.int8).view(bool)
-        data = np.frombuffer(read_exactly(log, start, span), dtype=np.uint8)[inside]
+        return _binary_array(length, read_exactly(log, start, span))
+    holes = np.flatnonzero(offset[1:] != ends[:-1])
+    stretches = zip(offset[[0, *(holes + 1)]].tolist(), ends[[*holes, -1]].tolist(), strict=True)
+    if span <= 2 * total:
+        # Mostly wanted: one read for all of it.
+        data = memoryview(read_exactly(log, start, span))
+        parts = [data[first - start : last - start] for first, last in stretches]
     else:
-        holes = np.flatnonzero(offset[1:] != ends[:-1])
-        stretches = zip(offset[[0, *(holes + 1)]].tolist(), ends[[*holes, -1]].tolist(), strict=True)
-        data = b"".join(read_exactly(log, first, last - first) for first, last in stretches)
-    return _binary_array(length, data)
+        parts = [read_exactly(log, first, last - first) for first, last in stretches]
+    return _binary_array(length, b"".join(parts))
 
 
 def _binary_array(lengths: np.ndarray, data) -> pa.Array:
@@ -209,16 +209,28 @@ def _binary_array(lengths: np.ndarray, data) -> pa.Array:
     return pa.Array.from_buffers(pa.binary(), len(lengths), [None, pa.py_buffer(offsets), pa.py_buffer(data)])
 
 
-def _without_chunks(frames: pa.Array) -> pa.Array:
-    """BatchDML frames up to their row chunk; a frame in which it cannot be found stays whole, and its decoder says why."""
-    kept = []
-    for frame in frames:
-        view = memoryview(frame.as_buffer())
-        try:
-            kept.append(view[: HEADER_SIZE + chunk_start(view[HEADER_SIZE:])])
-        except WireError:
-            kept.append(view)
-    return pa.array(kept, type=pa.binary())
+def _without_rows(frames: pa.Array, event_type: np.ndarray, version: np.ndarray) -> pa.Array:
+    """BatchDML frames with the fixed fields of their transactions only; a frame whose transactions cannot be read stays whole, and its decoder says why."""
+    offsets, data = plain_bytes(frames)
+    view = memoryview(data)
+    kept = [view[start:end] for start, end in pairwise(offsets.tolist())]
+    batches = np.flatnonzero(event_type == BatchDMLEvent.type_id).tolist()
+    for place, payload in zip(
+        batches, _payloads_without_rows([kept[place] for place in batches]), strict=True
+    ):
+        if payload is not None:
+            kept[place] = write_header(BatchDMLEvent.type_id, int(version[place]), len(payload)) + payload
+    return _binary_array(np.array([len(frame) for frame in kept]), b"".join(kept))
+
+
+def _payloads_without_rows(frames: list[memoryview]) -> list[bytes | None]:
+    payloads = [frame[HEADER_SIZE:] for frame in frames]
+    try:
+        return without_rows(payloads)
+    except WireError:
+        if len(payloads) == 1:
+            return [None]
+        return [found for frame in frames for found in _payloads_without_rows([frame])]
 
 
 def _batch(segment: Segment, offset, length, skip_reason: pa.Array, frames: pa.Array) -> pa.RecordBatch:

@@ -6,7 +6,7 @@ Options       settings           changefeed, sink URI and compat, as spark/sink_
               after_ts, up_to_ts the range of the run
               schemas            places of the tables in force, as for tidemark_row_changes
               ddl                JSON list of [file, offset, length]: the DDL statements of the range, by finish ts
-Rows          decisions (sinks/logged_rows.py), all rows of a folder in one task, sorted by folder and then as they are to stand in the files
+Rows          decisions in blocks (sinks/decision_blocks.py), all of a folder in one task, sorted by folder and then as their rows are to stand in the files
 Guarantees    Tasks only stage; the commit publishes data, then index, then checkpoint. A task may be retried or run twice. See docs/storage-sink.md.
 Example       see models/sinks/sink_storage.sql
 """
@@ -24,12 +24,13 @@ from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode.ddl import statements
 from tidemark.log_schemas import LogSchemas
 from tidemark.logs import open_log, read_exactly
+from tidemark.sinks.decision_blocks import decisions_of
 from tidemark.sinks.logged_rows import logged_rows
 from tidemark.sinks.storage.filesystem import store_of
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.lease import Lease
 from tidemark.sinks.storage.publish import publish
-from tidemark.sinks.storage.report import write_report
+from tidemark.sinks.storage.report import Report, write_report
 from tidemark.sinks.storage.schema_versions import schema_files_of_ddl
 from tidemark.sinks.storage.span import Span
 from tidemark.sinks.storage.staging import stage_decided
@@ -38,7 +39,7 @@ from tidemark.spark.sink_settings import settings_of
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.registry import decode
 
-SCHEMA = "upstream_id string, file string, `offset` bigint, row_number int, policy_op string"
+SCHEMA = "upstream_id string, file string, `offset` bigint, block int, sent_rows bigint, deleted_rows bigint"
 
 
 @dataclass
@@ -54,7 +55,7 @@ class StorageWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         settings = settings_of(self.options)
-        rows = logged_rows(iterator, LogSchemas(json.loads(self.options["schemas"])))
+        rows = logged_rows(decisions_of(iterator), LogSchemas(json.loads(self.options["schemas"])))
         return Staged(
             [stream.to_json() for stream in stage_decided(store_of(settings), self.span, settings, rows)]
         )
@@ -70,7 +71,8 @@ class StorageWriter(DataSourceArrowWriter):
             if any(map(kept.takes_ddl, statements(event))):
                 schema_files |= schema_files_of_ddl(event, layout, warnings)
         published = publish(store, lease, layout, self.span, staged, schema_files)
-        write_report(store, [*warnings, *published.warnings])
+        rows = sum(file.rows for stream in staged for file in stream.files)
+        write_report(store, Report(self.span.start, self.span.end, rows, [*warnings, *published.warnings]))
 
     def abort(self, messages: list[Staged | None]) -> None:
         """What was staged is removed by the next run; a publication that began is finished by it."""

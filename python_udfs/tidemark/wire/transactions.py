@@ -10,6 +10,7 @@ something is wrong, the batch is given to the decoder of the event, which says w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -27,6 +28,8 @@ HEAD = np.dtype(
     [("size", ">u8"), ("magic", "V4"), ("event_type", ">u2"), ("version", ">u2"), ("length", ">u8")]
     + [(name, _DTYPES[kind]) for name, _, kind in dml.FIXED_FIELDS]
 )
+# A transaction without row types and row keys.
+_BARE = np.dtype([*HEAD.descr, ("row key count", ">u4")])
 SMALLEST = SIZE_SIZE + HEADER_SIZE + dml.MIN_SIZE
 # Where the fixed fields of the first transaction are.
 _FIRST = COUNT_SIZE + SIZE_SIZE + HEADER_SIZE
@@ -81,9 +84,16 @@ def first_place(payload: memoryview) -> tuple[bytes, int, int]:
     return dispatcher_id, epoch, seq
 
 
-def chunk_start(payload: memoryview) -> int:
-    """Where the row chunk of a BatchDML payload begins."""
-    return _follow(payload, 0, [])
+def without_rows(payloads: list[memoryview]) -> list[bytes]:
+    """The same payloads without chunk, row types and row keys: nothing is left but the fixed fields of each transaction."""
+    found = read_transactions(payloads)[0]
+    transactions = np.zeros(len(found.heads), _BARE)
+    for name in HEAD.names:
+        transactions[name] = found.heads[name]
+    transactions["size"], transactions["length"] = SMALLEST - SIZE_SIZE, dml.MIN_SIZE
+    transactions["row type count"] = 0
+    ends = np.cumsum([0, *found.per_batch]).tolist()
+    return [U64.pack(end - start) + transactions[start:end].tobytes() for start, end in pairwise(ends)]
 
 
 def explain(payloads: list[memoryview]) -> InvalidField:

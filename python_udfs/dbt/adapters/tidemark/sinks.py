@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +21,7 @@ from tidemark.config.secrets import expand_environment
 from tidemark.errors import TidemarkError
 from tidemark.sinks.storage.filesystem import open_store, store_of
 from tidemark.sinks.storage.publish import OpenTree, open_tree, planned_checkpoint
-from tidemark.sinks.storage.report import take_report
+from tidemark.sinks.storage.report import read_report, take_report
 from tidemark.sinks.storage.tree_log import write_tree_log
 from tidemark.spark.sink_settings import settings_option
 
@@ -56,6 +57,14 @@ class SinkMethods(metaclass=AdapterMeta):
         return {"checkpoint": tree.checkpoint, "lease": tree.lease.token}
 
     @available
+    def storage_report(self) -> dict[str, Any] | None:
+        """What the model of this thread has published: after_ts, up_to_ts and rows."""
+        tree: OpenTree | None = getattr(self._open, "tree", None)
+        with explained():
+            report = read_report(tree.store) if tree else None
+        return asdict(report) if report else None
+
+    @available
     def tree_log(self, upstream_id: str, tree: str, changefeed: str | None = None) -> str:
         """The folder of the event log that a storage tree was turned into, with what the tree has now."""
         with explained():
@@ -77,7 +86,8 @@ class SinkMethods(metaclass=AdapterMeta):
         if tree is not None:
             self._open.tree = None
             with tree, explained():
-                for warning in take_report(tree.store):
+                report = take_report(tree.store)
+                for warning in report.warnings if report else ():
                     logger.warning(warning)
 
 

@@ -1,8 +1,9 @@
-"""What the process that published has to tell the one that holds the lease: warnings, in a file of the work folder."""
+"""What the process that published has to tell the one that holds the lease, in a file of the work folder."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, dataclass, field
 
 from tidemark.encode.paths import WORK
 from tidemark.sinks.storage.filesystem import Store
@@ -10,15 +11,27 @@ from tidemark.sinks.storage.filesystem import Store
 REPORT = f"{WORK}/report.json"
 
 
-def write_report(store: Store, warnings: list[str]) -> None:
-    if warnings:
-        store.write(REPORT, json.dumps(warnings).encode())
+@dataclass(frozen=True)
+class Report:
+    # The range that was published, and the row changes in it.
+    after_ts: int
+    up_to_ts: int
+    rows: int
+    warnings: list[str] = field(default_factory=list)
 
 
-def take_report(store: Store) -> list[str]:
-    """The warnings, which are gone from the store then."""
+def write_report(store: Store, report: Report) -> None:
+    store.write(REPORT, json.dumps(asdict(report)).encode())
+
+
+def read_report(store: Store) -> Report | None:
     content = store.read_optional(REPORT)
-    if content is None:
-        return []
-    store.delete(REPORT)
-    return json.loads(content)
+    return None if content is None else Report(**json.loads(content))
+
+
+def take_report(store: Store) -> Report | None:
+    """The report, which is gone from the store then."""
+    report = read_report(store)
+    if report is not None:
+        store.delete(REPORT)
+    return report
