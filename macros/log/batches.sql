@@ -21,11 +21,17 @@
 
 {# The last batch that a model with a partition per batch, which is built, has handled. #}
 {% macro last_batch_of(relation) %}
-  {%- set batches = [0] -%}
+  {{ return(([0] + tidemark.batches_of(relation)) | max) }}
+{% endmacro %}
+
+
+{# The batches of a model with a partition per batch, which is built. #}
+{% macro batches_of(relation) %}
+  {%- set batches = [] -%}
   {%- for row in run_query('show partitions ' ~ tidemark.stored_table(relation)) -%}
     {% do batches.append(row[0].split('=')[1] | int) %}
   {%- endfor -%}
-  {{ return(batches | max) }}
+  {{ return(batches) }}
 {% endmacro %}
 
 
@@ -48,16 +54,29 @@
 
 {# The last batch that was planned; 0 when no log has held anything yet. #}
 {% macro current_batch() %}
+  {{ return(([0] + tidemark.planned_batches()) | max) }}
+{% endmacro %}
+
+
+{# The batches that were planned. Nothing is planned while a model runs that asks for them, so they are asked for once. #}
+{% macro planned_batches() %}
   {%- set segments_table = ref('log_segments') -%}
-  {{ return(tidemark.last_batch_of(segments_table) if tidemark.is_built([segments_table]) else 0) }}
+  {%- if not tidemark.is_built([segments_table]) -%}
+    {{ return([]) }}
+  {%- endif -%}
+  {%- if target.type != 'tidemark' -%}
+    {{ return(tidemark.batches_of(segments_table)) }}
+  {%- endif -%}
+  {%- set known = adapter.remembered('planned batches') -%}
+  {{ return(adapter.remember('planned batches', tidemark.batches_of(segments_table)) if known is none else known) }}
 {% endmacro %}
 
 
 {# The batches that were planned and that the calling model has not handled yet. #}
 {% macro new_batches() %}
-  {%- set batches = [] -%}
-  {%- for row in run_query('select distinct batch_id from ' ~ ref('log_segments') ~ ' where batch_id > ' ~ tidemark.last_batch()) -%}
-    {% do batches.append(row[0] | int) %}
+  {%- set last_batch, batches = tidemark.last_batch(), [] -%}
+  {%- for batch_id in tidemark.planned_batches() if batch_id > last_batch -%}
+    {% do batches.append(batch_id) %}
   {%- endfor -%}
   {{ return(batches) }}
 {% endmacro %}

@@ -9,15 +9,26 @@
   {%- if not tidemark.is_built([segments_table]) -%}
     {{ return(segments_table) }}
   {%- endif -%}
+  {%- set options = {'segments': tidemark.segments_after(tidemark.last_batch()), 'payload': payload} -%}
+  {%- if family -%}{% do options.update({'family': family}) %}{%- endif -%}
+  {{ return(tidemark.source_view('frames_' ~ model.name, 'tidemark_events', options)) }}
+{% endmacro %}
+
+
+{# The segments of later batches, for the option `segments`. The models of a run mostly ask for the same ones. #}
+{% macro segments_after(last_batch) %}
+  {%- set name = 'segments after ' ~ last_batch -%}
+  {%- set known = adapter.remembered(name) if target.type == 'tidemark' else none -%}
+  {%- if known is not none -%}
+    {{ return(known) }}
+  {%- endif -%}
   {%- set segments = [] -%}
   {%- for row in run_query(
-    'select batch_id, upstream_id, file, segment_start, segment_end, log_size from ' ~ segments_table
-    ~ ' where segment_end > segment_start and batch_id > ' ~ tidemark.last_batch()
+    'select batch_id, upstream_id, file, segment_start, segment_end, log_size from ' ~ ref('log_segments')
+    ~ ' where segment_end > segment_start and batch_id > ' ~ last_batch
     ~ ' order by batch_id, upstream_id, file, segment_start'
   ) -%}
     {% do segments.append([row[0] | int, row[1], row[2], row[3] | int, row[4] | int, row[5] | int]) %}
   {%- endfor -%}
-  {%- set options = {'segments': tojson(segments), 'payload': payload} -%}
-  {%- if family -%}{% do options.update({'family': family}) %}{%- endif -%}
-  {{ return(tidemark.source_view('frames_' ~ model.name, 'tidemark_events', options)) }}
+  {{ return(adapter.remember(name, tojson(segments)) if target.type == 'tidemark' else tojson(segments)) }}
 {% endmacro %}

@@ -28,6 +28,7 @@ class TidemarkAdapter(SinkMethods, KafkaMethods, SparkAdapter):
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
+        self._remembered: dict[str, Any] = {}
         _forget_secret(project_values(config).get("sink_uri"))
         # Wrong settings end the command here, before anything is parsed or run.
         settings = config.credentials.spark_settings
@@ -111,6 +112,16 @@ class TidemarkAdapter(SinkMethods, KafkaMethods, SparkAdapter):
             "soft_delete_from_zero": settings.compat.soft_delete_from_zero,
             "active_active_columns": list(settings.compat.active_active_columns),
         }
+
+    @available
+    def remember(self, name: str, value: Any) -> Any:
+        """Keep what a statement said until the command ends, for what does not change meanwhile: most of a small run is statements."""
+        self._remembered[name] = value
+        return value
+
+    @available
+    def remembered(self, name: str) -> Any:
+        return self._remembered.get(name)
 
     @available
     def run_id(self) -> str:

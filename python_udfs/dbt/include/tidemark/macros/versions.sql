@@ -23,12 +23,15 @@
   {%- if existing is none or not existing.is_view -%}
     {{ return(none) }}
   {%- endif -%}
-  {%- for row in run_query('show tblproperties ' ~ relation) -%}
-    {%- if row[0] == 'tidemark.version' -%}
-      {{ return(api.Relation.create(schema=relation.schema ~ '_store', identifier=row[1], type='table')) }}
-    {%- endif -%}
+  {%- set version = adapter.remembered('version of ' ~ relation) or tidemark_shown_version(relation) -%}
+  {{ return(api.Relation.create(schema=relation.schema ~ '_store', identifier=version, type='table') if version else none) }}
+{% endmacro %}
+
+
+{% macro tidemark_shown_version(relation) %}
+  {%- for row in run_query('show tblproperties ' ~ relation) if row[0] == 'tidemark.version' -%}
+    {{ return(adapter.remember('version of ' ~ relation, row[1])) }}
   {%- endfor -%}
-  {{ return(none) }}
 {% endmacro %}
 
 
@@ -48,6 +51,7 @@
     ~ tidemark_quoted_list(columns)
     ~ ' from ' ~ version
   ) %}
+  {% do adapter.remember('version of ' ~ relation, version.identifier) %}
   {% do adapter.cache_added(relation) %}
   {% do tidemark_drop_other_versions(relation, version) %}
 {% endmacro %}
