@@ -1,4 +1,4 @@
--- one row per 64 row changes of a transaction that go into the storage tree: the decision by which a task finds them in the log
+-- one row per up to 64 row changes of a transaction that go into the storage tree: the decision by which a task finds them in the log
 -- depends_on: {{ ref('int_transactions') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('stg_frames') }}
 {{ config(
     materialized='sink',
@@ -16,25 +16,34 @@ with decided as (
     where policy_op is not null and {{ tidemark.storage_range().condition }}
 ),
 
+-- the numbers are the same in all rows of a transaction
 blocks as (
     select
         upstream_id,
         file,
         `offset`,
-        schema_name,
-        table_name,
-        table_info_version,
-        table_id,
-        physical_table_id,
-        dispatcher_id,
-        commit_ts,
-        start_ts,
         seq,
         block,
+        schema_name,
+        table_name,
+        {% if tidemark.changefeed_setting('dispatcher_files') %}dispatcher_id,{% endif %}
+        max(table_info_version) as table_info_version,
+        max(table_id) as table_id,
+        max(physical_table_id) as physical_table_id,
+        max(commit_ts) as commit_ts,
+        max(start_ts) as start_ts,
         bit_or(row_bit) as sent_rows,
         bit_or(case when policy_op = 'delete' then row_bit else 0L end) as deleted_rows
     from decided
-    group by all
+    group by
+        upstream_id,
+        file,
+        `offset`,
+        seq,
+        block,
+        schema_name,
+        {% if tidemark.changefeed_setting('dispatcher_files') %}dispatcher_id,{% endif %}
+        table_name
 ),
 
 foldered as (
