@@ -1,4 +1,4 @@
--- one row per up to 64 row changes of a transaction that go into the storage tree: the decision by which a task finds them in the log
+-- one row per up to 64 row changes of a transaction that go into the storage tree: how a task finds them in the log
 -- depends_on: {{ ref('int_transactions') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('stg_frames') }}
 {{ config(
     materialized='sink',
