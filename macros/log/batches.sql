@@ -28,10 +28,18 @@
 {# The batches of a model with a partition per batch, which is built. #}
 {% macro batches_of(relation) %}
   {%- set batches = [] -%}
-  {%- for row in run_query('show partitions ' ~ tidemark.stored_table(relation)) -%}
-    {% do batches.append(row[0].split('=')[1] | int) %}
+  {%- for name in tidemark.partition_names(tidemark.stored_table(relation)) -%}
+    {% do batches.append(name.split('=')[1] | int) %}
   {%- endfor -%}
   {{ return(batches) }}
+{% endmacro %}
+
+
+{% macro partition_names(table) %}
+  {%- if target.type == 'tidemark' -%}
+    {{ return(adapter.partition_names(table)) }}
+  {%- endif -%}
+  {{ return(run_query('show partitions ' ~ table).columns[0].values()) }}
 {% endmacro %}
 
 
@@ -58,17 +66,10 @@
 {% endmacro %}
 
 
-{# The batches that were planned. Nothing is planned while a model runs that asks for them, so they are asked for once. #}
+{# The batches that were planned. #}
 {% macro planned_batches() %}
   {%- set segments_table = ref('log_segments') -%}
-  {%- if not tidemark.is_built([segments_table]) -%}
-    {{ return([]) }}
-  {%- endif -%}
-  {%- if target.type != 'tidemark' -%}
-    {{ return(tidemark.batches_of(segments_table)) }}
-  {%- endif -%}
-  {%- set known = adapter.remembered('planned batches') -%}
-  {{ return(adapter.remember('planned batches', tidemark.batches_of(segments_table)) if known is none else known) }}
+  {{ return(tidemark.batches_of(segments_table) if tidemark.is_built([segments_table]) else []) }}
 {% endmacro %}
 
 

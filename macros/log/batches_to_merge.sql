@@ -34,8 +34,7 @@
   {%- set last_batch = tidemark.last_batch_of(this) -%}
   {%- set from_batch = run_query('select min(from_batch) from ' ~ this ~ ' where batch_id = ' ~ last_batch)[0][0] -%}
   {%- set partitions = [] -%}
-  {%- for row in run_query('show partitions ' ~ tidemark.stored_table(this)) -%}
-    {%- set batch_id = row[0].split('=')[1] | int -%}
+  {%- for batch_id in tidemark.batches_of(this) -%}
     {%- if from_batch is not none and from_batch | int <= batch_id < last_batch -%}
       {% do partitions.append('partition (batch_id = ' ~ batch_id ~ ')') %}
     {%- endif -%}

@@ -11,11 +11,13 @@ from pathlib import Path
 
 from tidemark.errors import TidemarkError
 from tidemark.spark import class_archive
+from tidemark.spark.catalog import Catalog
 from tidemark.spark.java import provide_java
 from tidemark.spark.state import StateLock
 
 # Frames are big: a batch is bounded in bytes, not only in records.
 ARROW_BATCH_BYTES = 16 * 1024 * 1024
+IN_MEMORY = "in-memory"
 
 
 class SparkNotStarted(TidemarkError):
@@ -24,12 +26,13 @@ class SparkNotStarted(TidemarkError):
 
 _guard = threading.Lock()
 _session = None
+_catalog: Catalog | None = None
 _lock: StateLock | None = None
 
 
 def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], None] = lambda message: None):
     """The session of this process, started on the first call. `settings` are Spark properties that win over ours."""
-    global _session, _lock
+    global _session, _catalog, _lock
     with _guard:
         if _lock is not None and _lock.path.parent != state_dir:
             raise SparkNotStarted(
@@ -40,18 +43,25 @@ def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], N
             lock.acquire(say)
             _lock = lock
         if _session is None or _session._jsc.sc().isStopped():
-            _session = _start(state_dir, settings)
+            _refuse_other_catalog(state_dir)
+            _session, _catalog = _start(state_dir, settings)
         _make_active(_session)
         return _session
 
 
+def note_change(statement: str | None = None) -> None:
+    """What a statement, or something else, has changed of the catalog outlives the process from here on."""
+    if _catalog is not None:
+        _catalog.note(statement)
+
+
 def stop() -> None:
     """End the session and give the state folder back; the next call of `session` starts anew."""
-    global _session, _lock
+    global _session, _catalog, _lock
     with _guard:
         if _session is not None:
             _session.stop()
-            _session = None
+            _session = _catalog = None
         if _lock is not None:
             _lock.release()
             _lock = None
@@ -59,7 +69,6 @@ def stop() -> None:
 
 def defaults(state_dir: Path) -> dict[str, str]:
     """The Spark properties of an embedded run, all of them in one place."""
-    warehouse, metastore = state_dir / "warehouse", state_dir / "metastore"
     cores = os.cpu_count() or 2
     return {
         "spark.master": "local[*]",
@@ -78,9 +87,6 @@ def defaults(state_dir: Path) -> dict[str, str]:
                 "-XX:TieredStopAtLevel=1",
                 "-XX:ReservedCodeCacheSize=256m",
                 "-Duser.timezone=UTC",
-                f"-Dderby.system.home={metastore}",
-                # The metastore asks more different things than Derby keeps by default, and would compile them again and again.
-                "-Dderby.language.statementCache.size=1000",
                 f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
                 f"-Dtidemark.spark.log={spark_log(state_dir)}",
                 *class_archive.java_options(),
@@ -89,14 +95,9 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.local.dir": str(state_dir / "scratch"),
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
-        "spark.sql.warehouse.dir": str(warehouse),
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={metastore / 'db'};create=true",
-        "spark.hadoop.hive.metastore.schema.verification": "false",
-        "spark.hadoop.datanucleus.schema.autoCreateAll": "true",
-        # The state lock keeps other processes out: what the metastore has read once stays true.
-        "spark.hadoop.datanucleus.cache.level2": "true",
-        "spark.hadoop.datanucleus.cache.level2.type": "soft",
-        "spark.sql.catalogImplementation": "hive",
+        "spark.sql.warehouse.dir": str(state_dir / "warehouse"),
+        # Written down by us (catalog.py). A profile may say `hive` and which metastore.
+        "spark.sql.catalogImplementation": IN_MEMORY,
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.shuffle.partitions": str(cores),
@@ -126,7 +127,7 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(provide_java(state_dir / "java"))
     _put_first_on_the_path_of_workers(WORKER_SITE)
-    for folder in ("warehouse", "metastore", "scratch"):
+    for folder in ("warehouse", "scratch"):
         (state_dir / folder).mkdir(parents=True, exist_ok=True)
 
     from pyspark.errors import PySparkRuntimeError
@@ -150,7 +151,11 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
     except Exception as error:  # py4j wraps every Java failure in one class
         raise SparkNotStarted(_start_up_reason(str(error))) from None
     register_all(spark)
-    return spark
+    catalog = None
+    if spark.conf.get("spark.sql.catalogImplementation") == IN_MEMORY:
+        catalog = Catalog(spark, state_dir / "catalog")
+        catalog.restore()
+    return spark, catalog
 
 
 def _put_first_on_the_path_of_workers(folder: Path) -> None:
@@ -169,16 +174,19 @@ def _start_up_reason(text: str) -> str:
             f"Spark did not start: {which} taken by another program. Stop that program, or change or remove "
             f"spark.driver.port / spark.ui.port in the `spark_settings` of the profile"
         )
-    if "already booted the database" in text or "XSDB6" in text:
-        return (
-            "Spark did not start: another program has opened the metastore in the state folder. "
-            "Wait for it to end, or choose another state_dir"
-        )
     first = next(
         (line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("at ")),
         text,
     )
     return f"Spark did not start: {first}"
+
+
+def _refuse_other_catalog(state_dir: Path) -> None:
+    if (state_dir / "metastore").exists() and not (state_dir / "catalog").exists():
+        raise SparkNotStarted(
+            f"the tables in {state_dir} were made by a version of Tidemark that kept them in a Hive metastore, which this one does not read. "
+            "Remove the folder, or choose another state_dir, and build the tables from the logs again"
+        )
 
 
 def _make_active(spark) -> None:

@@ -16,7 +16,7 @@ from dbt_common.exceptions import DbtConfigError, DbtDatabaseError, DbtRuntimeEr
 
 from dbt.adapters.tidemark.messages import short_message
 from tidemark.errors import TidemarkError
-from tidemark.spark.session import session
+from tidemark.spark.session import note_change, session
 from tidemark.spark.state import state_dir
 
 logger = AdapterLogger("Tidemark")
@@ -55,7 +55,9 @@ class TidemarkCursor(Cursor):
         self._open_session = spark_session
 
     def execute(self, sql: str, *parameters: Any) -> None:
-        self._df = self._open_session().sql(sql % parameters if parameters else sql)
+        statement = sql % parameters if parameters else sql
+        self._df = self._open_session().sql(statement)
+        note_change(statement)
 
 
 class TidemarkHandle:

@@ -12,6 +12,7 @@ from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
 from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
+from dbt.adapters.tidemark.catalog import CatalogMethods
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
 from dbt.adapters.tidemark.kafka import KafkaMethods
 from dbt.adapters.tidemark.messages import short_message
@@ -21,9 +22,10 @@ from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
 from tidemark.config.secrets import expand_environment, has_plain_secret, redact_uri
 from tidemark.errors import TidemarkError
+from tidemark.spark.session import note_change
 
 
-class TidemarkAdapter(SinkMethods, KafkaMethods, SparkAdapter):
+class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
     ConnectionManager = TidemarkConnectionManager
 
     def __init__(self, config: Any, mp_context: Any) -> None:
@@ -51,7 +53,9 @@ class TidemarkAdapter(SinkMethods, KafkaMethods, SparkAdapter):
     def submit_python_job(self, parsed_model: dict, compiled_code: str):
         helper = InProcessPythonJob(parsed_model, self.config.credentials)
         helper.session = self.connections.spark_session()
-        return self.generate_python_submission_response(helper.submit(compiled_code))
+        response = self.generate_python_submission_response(helper.submit(compiled_code))
+        note_change()
+        return response
 
     def sink_values(self) -> dict[str, Any]:
         """The vars that say what a sink does."""

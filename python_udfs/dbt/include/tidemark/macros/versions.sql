@@ -12,7 +12,7 @@
 
 {% macro tidemark_new_version(relation) %}
   {%- set version = tidemark_version_relation(relation, adapter.run_id()) -%}
-  {% do run_query('create schema if not exists ' ~ version.schema) %}
+  {% do adapter.provide_schema(version.schema) %}
   {{ return(version) }}
 {% endmacro %}
 
@@ -23,15 +23,8 @@
   {%- if existing is none or not existing.is_view -%}
     {{ return(none) }}
   {%- endif -%}
-  {%- set version = adapter.remembered('version of ' ~ relation) or tidemark_shown_version(relation) -%}
+  {%- set version = adapter.table_property(existing, 'tidemark.version') -%}
   {{ return(api.Relation.create(schema=relation.schema ~ '_store', identifier=version, type='table') if version else none) }}
-{% endmacro %}
-
-
-{% macro tidemark_shown_version(relation) %}
-  {%- for row in run_query('show tblproperties ' ~ relation) if row[0] == 'tidemark.version' -%}
-    {{ return(adapter.remember('version of ' ~ relation, row[1])) }}
-  {%- endfor -%}
 {% endmacro %}
 
 
@@ -51,7 +44,6 @@
     ~ tidemark_quoted_list(columns)
     ~ ' from ' ~ version
   ) %}
-  {% do adapter.remember('version of ' ~ relation, version.identifier) %}
   {% do adapter.cache_added(relation) %}
   {% do tidemark_drop_other_versions(relation, version) %}
 {% endmacro %}

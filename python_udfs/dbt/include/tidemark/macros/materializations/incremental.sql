@@ -41,7 +41,8 @@
     {%- endif -%}
     {%- set columns = [] -%}
     {%- for column in adapter.get_columns_in_relation(current) if column.name not in columns -%}{% do columns.append(column.name) %}{%- endfor -%}
-    {%- set offered = get_columns_in_query(select) -%}
+    {%- set view = 'tidemark_rows_' ~ model['alias'] ~ '_' ~ invocation_id | replace('-', '_') -%}
+    {%- set offered = adapter.prepared_view(select, view) -%}
     {%- if columns | sort != offered | sort -%}
       {% do exceptions.raise_compiler_error(
         'model ' ~ model['name'] ~ ' has columns ' ~ (offered | sort | join(', ')) ~ ', its table has ' ~ (columns | sort | join(', '))
@@ -49,13 +50,14 @@
       ) %}
     {%- endif -%}
     {%- if unique_key -%}
-      {% do tidemark_run_main(get_merge_sql(current, '(' ~ select ~ ')', unique_key, none)) %}
+      {% do tidemark_run_main(get_merge_sql(current, view, unique_key, none)) %}
     {%- else -%}
       {% do tidemark_run_main(
         'insert overwrite table ' ~ current ~ ' partition (' ~ tidemark_quoted_list(partition_columns) ~ ') select '
-        ~ tidemark_quoted_list(columns) ~ ' from (' ~ select ~ ')'
+        ~ tidemark_quoted_list(columns) ~ ' from ' ~ view
       ) %}
     {%- endif -%}
+    {% do run_query('drop view if exists ' ~ view) %}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}
