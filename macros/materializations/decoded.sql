@@ -1,6 +1,6 @@
 {#
   A table whose rows are written by the tasks of a data source instead of Spark: the model selects what is to be decoded, in batches. New batches become visible together, when
-  the metastore learns of their partitions; the first run and a full refresh build a new version of the table beside and switch to it.
+  the catalog learns of their partitions; the first run and a full refresh build a new version of the table beside and switch to it.
 
   decoder: name of the data source. Without options it is an empty relation of the table's columns; with the options path, batches and those of decoder_options (Jinja, rendered
   when the model runs, to JSON) it takes what the model selects and writes folders {path}/batch_id=…

@@ -1,4 +1,4 @@
-"""The one folder that holds warehouse, metastore and run state, and the lock that gives it to one process at a time."""
+"""The one folder that holds warehouse, catalog and run state, and the lock that gives it to one process at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def state_dir(cli_vars: Mapping[str, Any], project_vars: Mapping[str, Any], proj
 class StateLock:
     """An advisory lock on the state folder, held until the process ends.
 
-    The embedded metastore takes one process at a time; a second one waits here, and says for whom, instead of failing inside Derby.
+    The catalog is in the memory of one process at a time; a second one waits here, and says for whom.
     """
 
     def __init__(self, folder: Path):

@@ -1,5 +1,5 @@
 {#
-  New rows arrive as whole partitions, which become visible together when the metastore learns of them; a partition that is written again is
+  New rows arrive as whole partitions, which become visible together when the catalog learns of them; a partition that is written again is
   replaced. With `partition_by`, the model says which partition a row belongs to. Without it, every run appends one hidden partition.
   With `unique_key`, which needs `file_format: delta`, rows are merged into the table by one statement.
   The first run and a full refresh build a new version beside and switch to it.
