@@ -1,4 +1,4 @@
-"""Joining parts: literals, coded words, uniform columns and split numbers give what Python's own formatting gives."""
+"""Joining parts: literals, coded words, columns and split numbers give what Python's own formatting gives."""
 
 import random
 from decimal import Decimal
@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tidemark.encode.parts import Coded, joined, runs, split_decimal, split_float
+from tidemark.encode.parts import Coded, integers, joined, quoted, runs, split_decimal, split_float
 from tidemark.wire.floats import go_f, go_g
 
 
@@ -42,6 +42,25 @@ def test_literals_are_absorbed_wherever_they_stand():
             ]
         if any(not isinstance(part, str) for part in parts):
             assert rows(parts, count) == want
+
+
+def test_many_rows_are_joined_in_blocks():
+    count = 100_000
+    numbers = np.arange(count)
+    text = pa.array([None if number % 3 == 0 else f"t{number}" for number in range(count)])
+    coded = [Coded(numbers % size, pa.array([f"{size}.{word}" for word in range(size)])) for size in (2, 5)]
+    parts = ["<", *coded, *quoted(text, "'"), "|", pa.nulls(count, pa.string()), ">"]
+    assert rows(parts, count) == [
+        f"<2.{n % 2}5.{n % 5}" + ("NULL" if n % 3 == 0 else f"'t{n}'") + "|NULL>" for n in range(count)
+    ]
+
+
+@pytest.mark.parametrize("numbers", [[0, 1, 2], [7, 7, 9_999], [0, None], [-1, 0, 1], [], [2**64 - 1]])
+@pytest.mark.parametrize("times", [1, 5_000])
+def test_integers_are_printed(numbers, times):
+    kind = pa.uint64() if max(numbers, key=lambda number: number or 0, default=0) == 2**64 - 1 else pa.int64()
+    parts = integers(pa.array(numbers * times, kind))
+    assert rows(parts, len(numbers)) == ["NULL" if n is None else str(n) for n in numbers * times]
 
 
 def test_sliced_columns_are_joined_from_their_own_rows():

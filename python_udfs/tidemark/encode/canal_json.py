@@ -24,7 +24,7 @@ from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
 from tidemark.encode.errors import EncodeError
-from tidemark.encode.parts import Coded, Part, joined, runs, split_decimal, split_float
+from tidemark.encode.parts import Coded, Part, integers, joined, quoted, runs, split_decimal, split_float
 from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody
 from tidemark.encode.strings import (
     as_bytes,
@@ -35,7 +35,6 @@ from tidemark.encode.strings import (
     json_text,
     offsets_of,
 )
-from tidemark.encode.values import small_integers
 from tidemark.wire.floats import go_f
 from tidemark.wire.rows import DELETE, UPDATE, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
@@ -265,19 +264,16 @@ def _text(array: pa.Array, column: Column) -> pa.StringArray:
 
 
 def data_value(array: pa.Array, column: Column) -> list[Part]:
+    if array.null_count == len(array):
+        return [pa.nulls(len(array), pa.string())]
     split: list[Part] | None = None
     if column.kind is Kind.DECIMAL:
         split = split_decimal(array)
     elif column.kind is Kind.DOUBLE:
         split = split_float(array)
-    elif (few := small_integers(array, column)) is not None:
-        split = [Coded(*few)]
-    return ['"', *split, '"'] if split is not None else _quoted(_text(array, column))
-
-
-def _quoted(text: pa.StringArray) -> list[Part]:
-    # NULL has no quotes: they must be NULL with the value.
-    return [pc.binary_join_element_wise('"', text, '"', "")] if text.null_count else ['"', text, '"']
+    elif pa.types.is_integer(array.type) and not array.null_count:
+        split = integers(array)
+    return ['"', *split, '"'] if split is not None else quoted(_text(array, column), '"')
 
 
 def data_object(rows: pa.RecordBatch, columns: list[Column]) -> list[Part]:
@@ -295,7 +291,7 @@ def _old(before: pa.RecordBatch, after: pa.RecordBatch | None, columns: list[Col
     for old_array, new_array, column in zip(before.columns, after.columns, columns, strict=True):
         old, new = _text(old_array, column), _text(new_array, column)
         same = pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
-        pair = joined(["," + json_string(column.name) + ":", *_quoted(old)], _NULL)
+        pair = joined(["," + json_string(column.name) + ":", *quoted(old, '"')], _NULL)
         pairs.append(pc.if_else(same, "", pair))
     changed = pc.binary_replace_slice(joined(pairs, ""), start=0, stop=1, replacement="")
     return joined(["[{", changed, "}]"], _NULL)

@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.parts import Coded, Part, joined, runs, split_decimal, split_float
+from tidemark.encode.parts import Coded, Part, integers, joined, quoted, runs, split_decimal, split_float
 from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody, first_error
 from tidemark.encode.strings import as_bytes, as_text, contiguous, hex_text, offsets_of, replaced
-from tidemark.encode.values import enum_index, set_names, small_integers
+from tidemark.encode.values import enum_index, set_names
 from tidemark.wire.floats import go_g
 from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
@@ -169,8 +169,7 @@ class CsvEncoder:
         if kind in (Kind.FLOAT, Kind.DOUBLE):
             return split_float(array) or [go_g(array)], None
         if kind in (Kind.INTEGER, Kind.BIT):
-            few = small_integers(array, column)
-            return [as_text(array) if few is None else Coded(*few)], None
+            return integers(array), None
         if types.holds_bytes(column):
             return self._quoted(self._bytes_as_text(array)), None
         return self._quoted(as_text(array)), None
@@ -178,13 +177,7 @@ class CsvEncoder:
     def _quoted(self, text: pa.StringArray) -> list[Part]:
         if not self._quote:
             return [replaced(text, self._escapes)]
-        text = replaced(text, [(self._quote, self._quote * 2)])
-        # NULL has no quotes: they must be NULL with the value.
-        return (
-            [pc.binary_join_element_wise(self._quote, text, self._quote, "")]
-            if text.null_count
-            else [self._quote, text, self._quote]
-        )
+        return quoted(replaced(text, [(self._quote, self._quote * 2)]), self._quote)
 
     def _words(self, words: Iterable[str]) -> pa.StringArray:
         return joined([*self._quoted(pa.array(list(words), pa.string()))], self._null)

@@ -1,13 +1,12 @@
 """Rows put together from parts: columns of text, and literals between them.
 
-One Arrow kernel joins all parts of a batch at about 12 ns per part and row, so the parts are made few first. Literals become one with
-each other and with neighbours that are cheap to extend: `Coded` columns, whose few words are extended instead of the rows, and columns whose
-values all have the same width.
+All words that occur are put into one array, and one `take` picks the words of each row from it, one after another: what it writes are the rows. That costs about 8 ns
+per part and row, so the parts are made few first. Literals become one with each other and with `Coded` columns, whose few words are extended instead of the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,17 +15,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.encode.errors import EncodeError
-from tidemark.encode.strings import data_of, offsets_of
+from tidemark.encode.strings import offsets_of
 
-# Wider values are as fast in the kernel.
-_MAX_UNIFORM_WIDTH = 64
 _MAX_SPLIT_SCALE = 4
 _MAX_SPLIT_PRECISION = 18
 # Doubles with at most this many decimals below this size are printed from integers: nine digits always read back exactly.
 _FLOAT_DECIMALS = 3
 _FLOAT_LIMIT = 1e6
-# Words must be few next to the rows to be worth it.
+# Words must be few next to the rows to be worth it; those that have to be made, fewer still.
 _ROWS_PER_WORD = 4
+_ROWS_PER_NEW_WORD = 16
+_NUMERALS = 10_000
+# Words that are picked at once: what stays in the processor's caches.
+_BLOCK = 128 * 1024
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Coded:
     index: np.ndarray
     words: pa.StringArray
 
-    def column(self) -> pa.StringArray:
-        return self.words.take(pa.array(self.index))
+    def __len__(self) -> int:
+        return len(self.index)
 
 
 Part = str | pa.StringArray | Coded
@@ -45,65 +46,110 @@ Part = str | pa.StringArray | Coded
 
 def joined(parts: Sequence[Part], null: str) -> pa.StringArray:
     """The parts of each row one after another; `null` stands for NULL."""
-    merged = _with_literals_absorbed(list(parts))
+    count = next(len(part) for part in parts if not isinstance(part, str))
+    if not count:
+        return pa.array([], pa.string())
+    merged = _merged(parts, null)
+    words = [*(_words(part) for part in merged), pa.array([null])]
+    firsts = np.cumsum([0, *(len(some) for some in words)])
+    rows = max(_BLOCK // len(merged), 1)
     try:
-        return pc.binary_join_element_wise(
-            *[pa.scalar(part) if isinstance(part, str) else part for part in merged],
-            "",
-            null_handling="replace",
-            null_replacement=null,
-        )
-    except pa.ArrowCapacityError:
+        every = pa.concat_arrays(words)
+        blocks = [
+            _block(every, merged, firsts, start, min(start + rows, count)) for start in range(0, count, rows)
+        ]
+        return blocks[0] if len(blocks) == 1 else pa.concat_arrays(blocks)
+    except pa.ArrowInvalid:
+        # Arrow's word for texts that its offsets cannot count.
         raise EncodeError("the encoded rows of one batch exceed 2 GiB: use smaller batches") from None
 
 
-def _with_literals_absorbed(parts: list[Part]) -> list[str | pa.StringArray]:
-    merged: list[str | pa.StringArray] = []
-    before = ""
-    position = 0
-    while position < len(parts):
-        part = parts[position]
-        position += 1
+def quoted(text: pa.StringArray, quote: str) -> list[Part]:
+    """The text between quotes; NULL has none."""
+    if not text.null_count:
+        return [quote, text, quote]
+    if text.null_count == len(text):
+        return [text]
+    around = Coded(_valid(text).view(np.int8), pa.array(["", quote]))
+    return [around, text, around]
+
+
+def _valid(array: pa.Array) -> np.ndarray:
+    return array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _words(part: Part) -> pa.StringArray:
+    if isinstance(part, str):
+        return pa.array([part])
+    return part.words if isinstance(part, Coded) else part
+
+
+def _block(
+    every: pa.StringArray, parts: list[Part], firsts: np.ndarray, start: int, end: int
+) -> pa.StringArray:
+    """The rows [start, end). `firsts`: where in `every` the words of each part begin, and behind them the word for NULL."""
+    places = np.empty((end - start, len(parts)), np.int32)
+    for number, part in enumerate(parts):
+        first, column = firsts[number], places[:, number]
         if isinstance(part, str):
-            before += part
+            column[:] = first
+        elif isinstance(part, Coded):
+            np.add(part.index[start:end], first, out=column, dtype=np.int32, casting="unsafe")
+        else:
+            column[:] = np.arange(first + start, first + end, dtype=np.int32)
+            if part.null_count:
+                column[~_valid(part.slice(start, end - start))] = firsts[-2]
+    picked = pc.take(every, pa.array(places.reshape(-1)), boundscheck=False)
+    offsets = np.ascontiguousarray(offsets_of(picked)[:: len(parts)])
+    return pa.Array.from_buffers(pa.string(), end - start, [None, pa.py_buffer(offsets), picked.buffers()[2]])
+
+
+def _merged(parts: Sequence[Part], null: str) -> list[Part]:
+    merged: list[Part] = []
+    for part in _with_one_literal_between(parts, null):
+        one = _as_one(merged[-1], part) if merged else None
+        if one is None:
+            merged.append(part)
+        else:
+            merged[-1] = one
+    return merged
+
+
+def _with_one_literal_between(parts: Sequence[Part], null: str) -> Iterator[Part]:
+    literal = ""
+    for part in parts:
+        if isinstance(part, pa.Array) and part.null_count == len(part):
+            part = null
+        if isinstance(part, str):
+            literal += part
             continue
-        width = 0 if isinstance(part, Coded) else _uniform_width(part)
-        if isinstance(part, Coded) or width:
-            behind = ""
-            while position < len(parts) and isinstance(parts[position], str):
-                behind += parts[position]
-                position += 1
-            if isinstance(part, Coded):
-                part = Coded(part.index, pc.binary_join_element_wise(before, part.words, behind, "")).column()
-            else:
-                part = _extended(part, width, before.encode(), behind.encode())
-            before = ""
-        if before:
-            merged.append(before)
-            before = ""
-        merged.append(part)
-    return [*merged, before] if before else merged
+        if literal:
+            yield literal
+        literal = ""
+        yield part
+    if literal:
+        yield literal
 
 
-def _uniform_width(array: pa.StringArray) -> int:
-    """The width of all values, or 0."""
-    if array.null_count or not len(array):
-        return 0
-    offsets = offsets_of(array)
-    width = int(offsets[1] - offsets[0])
-    if not 0 < width <= _MAX_UNIFORM_WIDTH or offsets[-1] - offsets[0] != width * len(array):
-        return 0
-    return width if (np.diff(offsets) == width).all() else 0
+def _as_one(left: Part, right: Part) -> Part | None:
+    """Two neighbours as one; None where that is not worth it."""
+    if isinstance(left, Coded) and isinstance(right, Coded):
+        pairs = len(left.words) * len(right.words)
+        if pairs * _ROWS_PER_NEW_WORD > len(left):
+            return None
+        index = left.index.astype(np.int32) * len(right.words) + right.index
+        first, second = np.divmod(np.arange(pairs), len(right.words))
+        words = [left.words.take(pa.array(first)), right.words.take(pa.array(second))]
+        return Coded(index, pc.binary_join_element_wise(*words, ""))
+    if isinstance(left, Coded) and isinstance(right, str) and _is_few(left):
+        return Coded(left.index, pc.binary_join_element_wise(left.words, right, ""))
+    if isinstance(left, str) and isinstance(right, Coded) and _is_few(right):
+        return Coded(right.index, pc.binary_join_element_wise(left, right.words, ""))
+    return None
 
 
-def _extended(array: pa.StringArray, width: int, before: bytes, behind: bytes) -> pa.StringArray:
-    count, total = len(array), len(before) + width + len(behind)
-    text = np.empty((count, total), np.uint8)
-    text[:, : len(before)] = np.frombuffer(before, np.uint8)
-    text[:, len(before) : len(before) + width] = np.frombuffer(data_of(array), np.uint8).reshape(count, width)
-    text[:, len(before) + width :] = np.frombuffer(behind, np.uint8)
-    offsets = np.arange(count + 1, dtype=np.int32) * total
-    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+def _is_few(part: Coded) -> bool:
+    return len(part.words) * _ROWS_PER_NEW_WORD <= len(part)
 
 
 def runs(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -147,7 +193,21 @@ def _split(negative: np.ndarray, size: np.ndarray, scale: int, fractions: pa.Str
     whole = size // 10**scale
     fraction = (size - whole * 10**scale).astype(np.int32)
     sign: list[Part] = [Coded(negative.view(np.int8), pa.array(["", "-"]))] if negative.any() else []
-    return [*sign, pa.array(whole).cast(pa.string()), Coded(fraction, fractions)]
+    return [*sign, *integers(pa.array(whole)), Coded(fraction, fractions)]
+
+
+def integers(array: pa.Array) -> list[Part]:
+    """Integers in decimal. Small ones need not be printed: their texts are known."""
+    if not array.null_count and len(array):
+        numbers = array.to_numpy()
+        if numbers.min() >= 0 and numbers.max() < min(_NUMERALS, len(numbers)):
+            return [Coded(numbers, _numerals().slice(0, int(numbers.max()) + 1))]
+    return [array.cast(pa.string())]
+
+
+@cache
+def _numerals() -> pa.StringArray:
+    return pa.array(np.arange(_NUMERALS)).cast(pa.string())
 
 
 @cache

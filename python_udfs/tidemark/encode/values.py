@@ -9,11 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.wire import types as wire
 from tidemark.wire.table_info import Column
-
-# More different numbers are printed row by row.
-_FEW = 256
 
 
 def enum_index(array: pa.Array, column: Column) -> tuple[np.ndarray, pa.StringArray | None]:
@@ -53,14 +49,3 @@ def _members(number: int, elems: tuple[str, ...]) -> str:
 
 def _only(mask: np.ndarray, text: pa.Array) -> pa.StringArray:
     return pc.if_else(pa.array(mask), text, pa.scalar(None, pa.string()))
-
-
-def small_integers(array: pa.Array, column: Column) -> tuple[np.ndarray, pa.StringArray] | None:
-    """(position of the text, texts) of TINYINT and ENUM numbers without NULL: few values, so the rows need not be printed one by one."""
-    if column.mysql_type not in (wire.TINYINT, wire.ENUM) or array.null_count:
-        return None
-    numbers = array.to_numpy()
-    low, high = int(numbers.min(initial=0)), int(numbers.max(initial=0))
-    if not -_FEW <= low <= high <= _FEW:
-        return None
-    return (numbers - low).astype(np.int32), pa.array([str(number) for number in range(low, high + 1)])
