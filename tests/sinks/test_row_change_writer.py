@@ -10,7 +10,10 @@ from test_storage_tree_input import transactions_of
 
 from support import golden, jsonl
 from tidemark.errors import TidemarkError
-from tidemark.spark.row_change_writer import RowChangeWriter
+from tidemark.joined_frames import BadFrame
+from tidemark.spark.row_change_writer import BatchFiles, RowChangeWriter
+from tidemark.spark.row_changes import error_batch
+from tidemark.wire.errors import InvalidField
 
 LOG = golden("streams/orders.bin")
 
@@ -42,6 +45,16 @@ def test_other_transactions_of_a_frame_are_left_out(tmp_path):
     task = writer(tmp_path)
     task.commit([task.write(iter([transactions]))])
     assert {row["seq"] for row in written(tmp_path)} == {transactions.column("seq")[0].as_py()}
+
+
+def test_batches_of_several_logs_keep_their_words(tmp_path):
+    frame = BadFrame(0, memoryview(b""), InvalidField("broken"))
+    files = BatchFiles(str(tmp_path))
+    for name in ("b", "a", "b"):
+        files.add(1, error_batch(f"upstream {name}", f"{name}.bin", frame))
+    files.close()
+    found = [(row["upstream_id"], row["file"], row["table_name"]) for row in written(tmp_path)]
+    assert found == [(f"upstream {name}", f"{name}.bin", None) for name in ("b", "a", "b")]
 
 
 def test_the_commit_removes_what_an_earlier_attempt_left_and_nothing_else(tmp_path):

@@ -165,16 +165,18 @@ class BatchFiles:
         self._filesystem, self._root = filesystem_of(path)
         self._writers: dict[int, pq.ParquetWriter] = {}
         self._waiting: dict[int, list[pa.RecordBatch]] = {}
+        self._bytes: dict[int, int] = {}
         self._files: list[str] = []
 
     def add(self, batch_id: int, rows: pa.RecordBatch) -> None:
-        waiting = self._waiting.setdefault(batch_id, [])
-        waiting.append(rows)
-        if sum(batch.nbytes for batch in waiting) >= ROW_GROUP_BYTES:
+        self._waiting.setdefault(batch_id, []).append(rows)
+        self._bytes[batch_id] = self._bytes.get(batch_id, 0) + rows.nbytes
+        if self._bytes[batch_id] >= ROW_GROUP_BYTES:
             self._write(batch_id)
 
     def _write(self, batch_id: int) -> None:
-        table = pa.Table.from_batches(self._waiting.pop(batch_id), schema=ARROW_SCHEMA)
+        table = pa.Table.from_batches(self._waiting.pop(batch_id), schema=ARROW_SCHEMA).unify_dictionaries()
+        del self._bytes[batch_id]
         if batch_id not in self._writers:
             folder = f"{self._root}/batch_id={batch_id}"
             self._filesystem.create_dir(folder)

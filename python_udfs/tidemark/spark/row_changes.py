@@ -11,24 +11,26 @@ from tidemark.spark.event_log import QUARANTINE_BYTES
 from tidemark.wire.rows import NO_ROW, RowBatch, op_names
 from tidemark.wire.table_info import TableInfo
 
+# A few words, or one for all rows: parquet takes them as they are.
+_WORD = pa.dictionary(pa.int32(), pa.string())
 ARROW_SCHEMA = pa.schema(
     [
-        ("upstream_id", pa.string()),
-        ("file", pa.string()),
+        ("upstream_id", _WORD),
+        ("file", _WORD),
         ("offset", pa.int64()),
-        ("dispatcher_id", pa.string()),
+        ("dispatcher_id", _WORD),
         ("epoch", pa.int64()),
         ("seq", pa.int64()),
         ("row_number", pa.int32()),
-        ("schema_name", pa.string()),
-        ("table_name", pa.string()),
+        ("schema_name", _WORD),
+        ("table_name", _WORD),
         ("table_id", pa.int64()),
         ("physical_table_id", pa.int64()),
         ("table_version", pa.int64()),
         ("table_info_version", pa.int64()),
         ("start_ts", pa.int64()),
         ("commit_ts", pa.int64()),
-        ("op", pa.string()),
+        ("op", _WORD),
         ("row_key", pa.binary()),
         ("key", pa.string()),
         ("pre", pa.string()),
@@ -44,6 +46,7 @@ ARROW_SCHEMA = pa.schema(
     ]
 )
 _SQL_TYPES = {
+    _WORD: "string",
     pa.int64(): "bigint",
     pa.int32(): "int",
     pa.string(): "string",
@@ -51,6 +54,10 @@ _SQL_TYPES = {
     pa.binary(): "binary",
 }
 SCHEMA = ", ".join(f"`{field.name}` {_SQL_TYPES[field.type]}" for field in ARROW_SCHEMA)
+# The same with words spelled out, as Spark wants them.
+PLAIN_SCHEMA = pa.schema(
+    [(field.name, pa.string() if field.type == _WORD else field.type) for field in ARROW_SCHEMA]
+)
 
 # The hidden columns of soft-delete and active-active tables.
 ORIGIN_TS, SOFTDELETE_TIME = "_tidb_origin_ts", "_tidb_softdelete_time"
@@ -76,32 +83,33 @@ def row_change_batch(
     batch = decoded.batch
     table, changes, count = batch.table, batch.changes, len(batch.changes)
     values = value_texts(batch.columns, table)
+    pre, post = (pa.array(rows, mask=rows == NO_ROW) for rows in (changes.pre, changes.post))
     columns = {
-        "upstream_id": _constant(upstream_id, count),
-        "file": _constant(file, count),
+        "upstream_id": _word(upstream_id, count),
+        "file": _word(file, count),
         "offset": pa.array(decoded.offset),
-        "dispatcher_id": _constant(batch.dispatcher_id.hex(), count),
+        "dispatcher_id": _word(batch.dispatcher_id.hex(), count),
         "epoch": pa.array(changes.epoch.astype(np.int64)),
         "seq": pa.array(changes.seq.astype(np.int64)),
         "row_number": pa.array(decoded.row_number.astype(np.int32)),
-        "schema_name": _constant(table.schema, count),
-        "table_name": _constant(table.table, count),
+        "schema_name": _word(table.schema, count),
+        "table_name": _word(table.table, count),
         "table_id": _constant(table.table_id, count),
         "physical_table_id": pa.array(changes.physical_table_id),
         "table_version": _constant(table.version, count),
         "table_info_version": _constant(table_info_version, count),
         "start_ts": pa.array(changes.start_ts.astype(np.int64)),
         "commit_ts": pa.array(changes.commit_ts.astype(np.int64)),
-        "op": op_names().take(pa.array(changes.op)),
+        "op": pa.DictionaryArray.from_arrays(pa.array(changes.op.astype(np.int32)), op_names()),
         "row_key": changes.row_key,
         "key": _keys(batch),
-        "pre": _images(values, changes.pre),
-        "post": _images(values, changes.post),
+        "pre": values.take(pre),
+        "post": values.take(post),
         "is_active_active": _constant(table.is_active_active, count),
         "is_soft_delete": _constant(table.is_soft_delete, count),
-        "old_softdelete_time": _hidden(batch, SOFTDELETE_TIME, changes.pre, pa.string()),
-        "new_softdelete_time": _hidden(batch, SOFTDELETE_TIME, changes.post, pa.string()),
-        "origin_ts": _hidden(batch, ORIGIN_TS, changes.post, pa.int64()),
+        "old_softdelete_time": _hidden(batch, SOFTDELETE_TIME, pre, pa.string()),
+        "new_softdelete_time": _hidden(batch, SOFTDELETE_TIME, post, pa.string()),
+        "origin_ts": _hidden(batch, ORIGIN_TS, post, pa.int64()),
         "error_reason": pa.nulls(count, pa.string()),
         "error_message": pa.nulls(count, pa.string()),
         "error_bytes": pa.nulls(count, pa.binary()),
@@ -113,15 +121,15 @@ def _constant(value, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(value), count)
 
 
-def _images(values: pa.StringArray, rows: np.ndarray) -> pa.Array:
-    return values.take(pa.array(rows, mask=rows == NO_ROW))
+def _word(value: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([value]))
 
 
-def _hidden(batch: RowBatch, name: str, rows: np.ndarray, kind: pa.DataType) -> pa.Array:
+def _hidden(batch: RowBatch, name: str, rows: pa.Array, kind: pa.DataType) -> pa.Array:
     """A hidden column of the given images; null for tables that do not have it."""
     if name not in batch.table.columns_by_name:
         return pa.nulls(len(rows), kind)
-    return batch.columns.column(name).cast(kind).take(pa.array(rows, mask=rows == NO_ROW))
+    return batch.columns.column(name).cast(kind).take(rows)
 
 
 def _keys(batch: RowBatch) -> pa.Array:
@@ -129,8 +137,8 @@ def _keys(batch: RowBatch) -> pa.Array:
     changes, table = batch.changes, batch.table
     if not table.handle_key:
         return pa.nulls(len(changes), pa.string())
-    keys = key_texts(batch.columns.select(list(table.handle_key)), _handle_columns(table))
-    return keys.take(pa.array(changes.last_images()))
+    rows = batch.columns.select(list(table.handle_key)).take(pa.array(changes.last_images()))
+    return key_texts(rows, _handle_columns(table))
 
 
 def _handle_columns(table: TableInfo):

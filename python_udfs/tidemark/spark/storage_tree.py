@@ -80,6 +80,6 @@ class StorageReader(DataSourceReader):
         batch = read_file(tree, folder, partition.file, settings)
         rows = np.flatnonzero(batch.changes.commit_ts <= np.uint64(partition.checkpoint))
         decoded = DecodedFrames(take(batch, rows), np.zeros(len(rows), np.int64), rows)
-        yield row_changes.row_change_batch(
-            self.upstream_id, f"{store.shown}/{partition.file.path}", decoded, folder.version
-        )
+        file = f"{store.shown}/{partition.file.path}"
+        found = row_changes.row_change_batch(self.upstream_id, file, decoded, folder.version)
+        yield found.cast(row_changes.PLAIN_SCHEMA)
