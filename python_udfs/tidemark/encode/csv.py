@@ -12,6 +12,7 @@ backslash and each byte of a delimiter are escaped with a backslash. Numbers and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,17 @@ import pyarrow.compute as pc
 from tidemark.encode import types
 from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.parts import Coded, Part, integers, joined, quoted, runs, split_decimal, split_float
+from tidemark.encode.parts import (
+    Coded,
+    Part,
+    integers,
+    joined,
+    picked,
+    quoted,
+    runs,
+    split_decimal,
+    split_float,
+)
 from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody, first_error
 from tidemark.encode.strings import as_bytes, as_text, contiguous, hex_text, offsets_of, replaced
 from tidemark.encode.values import enum_index, set_names
@@ -111,14 +122,18 @@ class CsvEncoder:
             rows, letters = rows[change], np.where(is_update, INSERT, changes.op)[change]
             rows[old_lines], letters[old_lines] = changes.pre[is_update], DELETE
             commit_ts, is_update = commit_ts[change], is_update[change]
-        positions = self._columns.of(batch.table)
-        chosen = batch.columns.select(positions)
-        if not np.array_equal(rows, np.arange(batch.columns.num_rows)):
-            chosen = chosen.take(pa.array(rows))
+        in_order = np.array_equal(rows, np.arange(batch.columns.num_rows))
         parts: list[Part] = [self._prefix(batch.table, letters, commit_ts, is_update)]
         errors = []
-        for position, array in zip(positions, chosen.columns, strict=True):
-            field, error = self._field(array, batch.table.columns[position])
+        for position in self._columns.of(batch.table):
+            array, column = batch.columns.column(position), batch.table.columns[position]
+            if in_order:
+                field, error = self._field(array, column)
+            elif pa.types.is_string(array.type) and column.kind is not Kind.JSON:
+                # Texts that are hardly worked on: they are picked once, where the line is put together.
+                field, error = picked(self._field(array, column)[0], rows), None
+            else:
+                field, error = self._field(array.take(pa.array(rows)), column)
             errors += [] if error is None else [error]
             parts += [self._delimiter, *field]
         parts.append(self._terminator)
@@ -141,10 +156,10 @@ class CsvEncoder:
         self, table: TableInfo, ops: np.ndarray, commit_ts: np.ndarray, is_update: np.ndarray
     ) -> Coded:
         """Everything in front of the columns, made once per run of rows that share it."""
-        letters, name, schema = (self._words(words) for words in (_OP_LETTERS, [table.table], [table.schema]))
-        names = self._delimiter + name[0].as_py() + self._delimiter + schema[0].as_py()
+        letters, (name, schema) = self._words(_OP_LETTERS), self._words([table.table, table.schema])
+        names = self._delimiter + name + self._delimiter + schema
         first, run = runs(ops, commit_ts, is_update) if self._commit_ts else runs(ops, is_update)
-        parts: list[Part] = [Coded(ops[first], letters), names]
+        parts: list[Part] = [Coded(ops[first], pa.array(letters)), names]
         if self._commit_ts:
             parts += [self._delimiter, pa.array(commit_ts[first]).cast(pa.string())]
         if self._old_value:
@@ -156,8 +171,7 @@ class CsvEncoder:
         kind = column.kind
         if kind is Kind.ENUM:
             index, error = enum_index(array, column)
-            words = pa.concat_arrays([self._words(column.elems), pa.array([self._null])])
-            return [Coded(index, words)], error
+            return [Coded(index, pa.array([*self._words(column.elems), self._null]))], error
         if kind is Kind.SET:
             names, error = set_names(array, column)
             return self._quoted(names), error
@@ -179,5 +193,7 @@ class CsvEncoder:
             return [replaced(text, self._escapes)]
         return quoted(replaced(text, [(self._quote, self._quote * 2)]), self._quote)
 
-    def _words(self, words: Iterable[str]) -> pa.StringArray:
-        return joined([*self._quoted(pa.array(list(words), pa.string()))], self._null)
+    def _words(self, words: Iterable[str]) -> list[str]:
+        if self._quote:
+            return [self._quote + word.replace(self._quote, self._quote * 2) + self._quote for word in words]
+        return [reduce(lambda text, pair: text.replace(*pair), self._escapes, word) for word in words]

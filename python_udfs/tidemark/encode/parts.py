@@ -32,7 +32,7 @@ _BLOCK = 128 * 1024
 
 @dataclass(frozen=True)
 class Coded:
-    """A column in which each row has one of a few words."""
+    """A column in which each row has one of some words, best of a few."""
 
     index: np.ndarray
     words: pa.StringArray
@@ -74,6 +74,17 @@ def quoted(text: pa.StringArray, quote: str) -> list[Part]:
     return [around, text, around]
 
 
+def picked(parts: Sequence[Part], rows: np.ndarray) -> list[Part]:
+    """The parts of these rows."""
+    return [_picked(part, rows) for part in parts]
+
+
+def _picked(part: Part, rows: np.ndarray) -> Part:
+    if isinstance(part, str):
+        return part
+    return Coded(part.index[rows], part.words) if isinstance(part, Coded) else Coded(rows, part)
+
+
 def _valid(array: pa.Array) -> np.ndarray:
     return array.is_valid().to_numpy(zero_copy_only=False)
 
@@ -94,7 +105,10 @@ def _block(
         if isinstance(part, str):
             column[:] = first
         elif isinstance(part, Coded):
-            np.add(part.index[start:end], first, out=column, dtype=np.int32, casting="unsafe")
+            index = part.index[start:end]
+            np.add(index, first, out=column, dtype=np.int32, casting="unsafe")
+            if part.words.null_count:
+                column[~_valid(part.words)[index]] = firsts[-2]
         else:
             column[:] = np.arange(first + start, first + end, dtype=np.int32)
             if part.null_count:
