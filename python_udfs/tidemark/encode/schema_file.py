@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import zlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +39,8 @@ from tidemark.wire import types as wire
 from tidemark.wire.table_info import Column, TableInfo
 
 FORMAT_VERSION = 1
+# Python's stand-ins for bytes that are no UTF-8.
+_BROKEN = re.compile("[\ud800-\udfff]")
 _GO_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 _UNSIGNED = " UNSIGNED"
 
@@ -234,6 +237,4 @@ def _parse_column(item: dict[str, Any], place: int) -> Column:
 def _indented(document: dict[str, Any]) -> bytes:
     """Go's MarshalIndent with four spaces."""
     text = json.dumps(document, ensure_ascii=False, indent=4).translate(_GO_ESCAPES)
-    return "".join(
-        "\\ufffd" if "\ud800" <= character <= "\udfff" else character for character in text
-    ).encode()
+    return _BROKEN.sub(r"\\ufffd", text).encode()

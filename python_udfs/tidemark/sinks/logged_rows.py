@@ -112,7 +112,9 @@ def _rows_of(chunk: pa.RecordBatch, schemas: LogSchemas) -> list[LoggedRows]:
         wanted = _Wanted(file, inside, offsets[inside])
         for schema, decoded in _decoded(upstream_id, file, wanted.frames, schemas):
             position, change = wanted.changes(decoded, numbers)
-            batch = compacted(_with_ops(take(decoded.batch, change), ops[position], file))
+            batch = _with_ops(take(decoded.batch, change), ops[position], file)
+            if batch is not decoded.batch:
+                batch = compacted(batch)
             in_force[id(schema)] = schema
             key = upstream_id, batch.dispatcher_id, id(schema)
             parts.setdefault(key, []).append((position, batch))
@@ -135,7 +137,7 @@ def _files(chunk: pa.RecordBatch) -> Iterator[tuple[str, str, np.ndarray]]:
     """The files of a chunk, each with the positions of its decisions."""
     upstreams, files = (chunk.column(name).dictionary_encode() for name in ("upstream_id", "file"))
     codes = upstreams.indices.to_numpy().astype(np.int64) * len(files.dictionary) + files.indices.to_numpy()
-    for code in np.unique(codes).tolist():
+    for code in np.flatnonzero(np.bincount(codes)).tolist():
         upstream, file = divmod(code, len(files.dictionary))
         yield (
             upstreams.dictionary[upstream].as_py(),
@@ -196,10 +198,9 @@ def _changed(file: str, offset: int, problem: object) -> str:
 
 def _with_ops(batch: RowBatch, op: np.ndarray, file: str) -> RowBatch:
     changes = batch.changes
-    as_logged = op == _AS_LOGGED
-    if as_logged.all():
+    op = np.where(op == _AS_LOGGED, changes.op, op)
+    if np.array_equal(op, changes.op):
         return batch
-    op = np.where(as_logged, changes.op, op)
     pre = np.where(op == INSERT, NO_ROW, changes.pre)
     post = np.where(op == DELETE, NO_ROW, changes.post)
     if ((op != INSERT) & (pre == NO_ROW)).any() or ((op != DELETE) & (post == NO_ROW)).any():

@@ -102,13 +102,17 @@ class StorageLayout:
         changes = batch.changes
         if len(changes) == 0:
             return []
-        quarters = (changes.commit_ts >> np.uint64(_TS_LOGICAL_BITS)).astype(np.int64) // _QUARTER_HOUR_MS
-        tables = changes.physical_table_id
+        tables, times = changes.physical_table_id, changes.commit_ts
+        if (tables == tables[0]).all() and (_quarter(times.min()) == _quarter(times.max())):
+            place = int(tables[0]), int(times[0])
+            stream = self.stream(batch.table, table_info_version, *place, batch.dispatcher_id)
+            return [(stream, np.arange(len(changes)))]
+        quarters = _quarter(times)
         found: dict[FolderStream, list[np.ndarray]] = {}
         for table_id in np.unique(tables).tolist():
             of_table = np.flatnonzero(tables == table_id)
-            times, inverse = np.unique(quarters[of_table], return_inverse=True)
-            for number, quarter in enumerate(times.tolist()):
+            numbers, inverse = np.unique(quarters[of_table], return_inverse=True)
+            for number, quarter in enumerate(numbers.tolist()):
                 ts = quarter * _QUARTER_HOUR_MS << _TS_LOGICAL_BITS
                 stream = self.stream(batch.table, table_info_version, table_id, ts, batch.dispatcher_id)
                 found.setdefault(stream, []).append(of_table[inverse == number])
@@ -135,6 +139,10 @@ class StorageLayout:
 
     def schema_file_of_ddl(self, ddl: DdlStatement) -> SchemaFile:
         return SchemaFile.of_ddl(ddl, self.column_ids)
+
+
+def _quarter(commit_ts: np.ndarray) -> np.ndarray:
+    return (commit_ts >> np.uint64(_TS_LOGICAL_BITS)).astype(np.int64) // _QUARTER_HOUR_MS
 
 
 def _zone(name: str) -> tzinfo:
