@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tidemark.encode.parts import Coded, integers, joined, quoted, runs, split_decimal, split_float
+from tidemark.encode.parts import Coded, integers, joined, picked, quoted, runs, split_decimal, split_float
 from tidemark.wire.floats import go_f, go_g
 
 
@@ -49,7 +49,7 @@ def test_many_rows_are_joined_in_blocks():
     numbers = np.arange(count)
     text = pa.array([None if number % 3 == 0 else f"t{number}" for number in range(count)])
     coded = [Coded(numbers % size, pa.array([f"{size}.{word}" for word in range(size)])) for size in (2, 5)]
-    parts = ["<", *coded, *quoted(text, "'"), "|", pa.nulls(count, pa.string()), ">"]
+    parts = ["<", *coded, *quoted(text, [text], "'"), "|", pa.nulls(count, pa.string()), ">"]
     assert rows(parts, count) == [
         f"<2.{n % 2}5.{n % 5}" + ("NULL" if n % 3 == 0 else f"'t{n}'") + "|NULL>" for n in range(count)
     ]
@@ -85,10 +85,28 @@ def test_split_decimals_read_as_the_number(precision, scale):
 
 @pytest.mark.parametrize(
     "array",
-    [pa.array([None] * 5000, pa.decimal128(15, 2)), pa.array([Decimal(1)] * 5000, pa.decimal128(19, 2))],
+    [pa.array([Decimal(1)] * 5000, pa.decimal128(19, 2)), pa.array([Decimal(1)] * 300, pa.decimal128(15, 2))],
 )
-def test_decimals_with_null_or_too_many_digits_are_not_split(array):
+def test_decimals_of_too_many_digits_or_in_too_few_rows_are_not_split(array):
     assert split_decimal(array) is None
+
+
+@pytest.mark.parametrize("text", ["-1.50", "0.00", "99999.25"])
+def test_split_numbers_with_null_have_no_quotes_there(text):
+    decimals = pa.array([None, Decimal(text)] * 3000, pa.decimal128(15, 2))
+    floats = pa.array([None, float(text)] * 3000)
+    for array, split, want in (
+        (decimals, split_decimal(decimals), text),
+        (floats, split_float(floats), go_f(floats)[1].as_py()),
+    ):
+        assert rows(quoted(array, split, '"'), 2) == ["NULL", f'"{want}"'] * 3000
+
+
+def test_picked_rows_of_a_column_keep_their_null():
+    text = pa.array(["a", None, "c"])
+    rows_wanted = np.array([2, 1, 1, 0])
+    parts = ["<", *picked(quoted(text, [text], "'"), rows_wanted), ">"]
+    assert rows(parts, 4) == ["<'c'>", "<NULL>", "<NULL>", "<'a'>"]
 
 
 def test_split_floats_are_the_shortest_text():

@@ -266,14 +266,14 @@ def _text(array: pa.Array, column: Column) -> pa.StringArray:
 def data_value(array: pa.Array, column: Column) -> list[Part]:
     if array.null_count == len(array):
         return [pa.nulls(len(array), pa.string())]
-    split: list[Part] | None = None
+    parts: list[Part] | None = None
     if column.kind is Kind.DECIMAL:
-        split = split_decimal(array)
+        parts = split_decimal(array)
     elif column.kind is Kind.DOUBLE:
-        split = split_float(array)
-    elif pa.types.is_integer(array.type) and not array.null_count:
-        split = integers(array)
-    return ['"', *split, '"'] if split is not None else quoted(_text(array, column), '"')
+        parts = split_float(array)
+    elif pa.types.is_integer(array.type):
+        parts = integers(array)
+    return quoted(array, [_text(array, column)] if parts is None else parts, '"')
 
 
 def data_object(rows: pa.RecordBatch, columns: list[Column]) -> list[Part]:
@@ -291,7 +291,7 @@ def _old(before: pa.RecordBatch, after: pa.RecordBatch | None, columns: list[Col
     for old_array, new_array, column in zip(before.columns, after.columns, columns, strict=True):
         old, new = _text(old_array, column), _text(new_array, column)
         same = pc.or_(pc.fill_null(pc.equal(old, new), False), pc.and_(old.is_null(), new.is_null()))
-        pair = joined(["," + json_string(column.name) + ":", *quoted(old, '"')], _NULL)
+        pair = joined(["," + json_string(column.name) + ":", *quoted(old, [old], '"')], _NULL)
         pairs.append(pc.if_else(same, "", pair))
     changed = pc.binary_replace_slice(joined(pairs, ""), start=0, stop=1, replacement="")
     return joined(["[{", changed, "}]"], _NULL)

@@ -178,7 +178,7 @@ class CsvEncoder:
         if kind is Kind.DECIMAL:
             split = split_decimal(array)
             if split is not None and not self._may_occur_in_numbers:
-                return [self._quote, *split, self._quote], None
+                return quoted(array, split, self._quote), None
             return self._quoted(decimal_text(array)), None
         if kind in (Kind.FLOAT, Kind.DOUBLE):
             return split_float(array) or [go_g(array)], None
@@ -191,7 +191,7 @@ class CsvEncoder:
     def _quoted(self, text: pa.StringArray) -> list[Part]:
         if not self._quote:
             return [replaced(text, self._escapes)]
-        return quoted(replaced(text, [(self._quote, self._quote * 2)]), self._quote)
+        return quoted(text, [replaced(text, [(self._quote, self._quote * 2)])], self._quote)
 
     def _words(self, words: Iterable[str]) -> list[str]:
         if self._quote:

@@ -64,14 +64,14 @@ def joined(parts: Sequence[Part], null: str) -> pa.StringArray:
         raise EncodeError("the encoded rows of one batch exceed 2 GiB: use smaller batches") from None
 
 
-def quoted(text: pa.StringArray, quote: str) -> list[Part]:
-    """The text between quotes; NULL has none."""
-    if not text.null_count:
-        return [quote, text, quote]
-    if text.null_count == len(text):
-        return [text]
-    around = Coded(_valid(text).view(np.int8), pa.array(["", quote]))
-    return [around, text, around]
+def quoted(array: pa.Array, parts: list[Part], quote: str) -> list[Part]:
+    """The parts of the values of a column between quotes; NULL has none."""
+    if not array.null_count:
+        return [quote, *parts, quote]
+    if array.null_count == len(array):
+        return parts
+    around = Coded(_valid(array).view(np.int8), pa.array(["", quote]))
+    return [around, *parts, around]
 
 
 def picked(parts: Sequence[Part], rows: np.ndarray) -> list[Part]:
@@ -134,6 +134,8 @@ def _with_one_literal_between(parts: Sequence[Part], null: str) -> Iterator[Part
     for part in parts:
         if isinstance(part, pa.Array) and part.null_count == len(part):
             part = null
+        if isinstance(part, Coded) and part.words.null_count and _is_few(part):
+            part = Coded(part.index, part.words.fill_null(null))
         if isinstance(part, str):
             literal += part
             continue
@@ -151,7 +153,7 @@ def _as_one(left: Part, right: Part) -> Part | None:
         pairs = len(left.words) * len(right.words)
         if pairs * _ROWS_PER_NEW_WORD > len(left):
             return None
-        index = left.index.astype(np.int32) * len(right.words) + right.index
+        index = left.index.astype(np.int32) * len(right.words) + right.index.astype(np.int32)
         first, second = np.divmod(np.arange(pairs), len(right.words))
         words = [left.words.take(pa.array(first)), right.words.take(pa.array(second))]
         return Coded(index, pc.binary_join_element_wise(*words, ""))
@@ -178,45 +180,63 @@ def runs(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def split_decimal(array: pa.Array) -> list[Part] | None:
     """A decimal as sign, whole number and coded fraction; None where that is not possible."""
     precision, scale = array.type.precision, array.type.scale
-    if array.null_count or precision > _MAX_SPLIT_PRECISION or not 0 < scale <= _MAX_SPLIT_SCALE:
+    if precision > _MAX_SPLIT_PRECISION or not 0 < scale <= _MAX_SPLIT_SCALE:
         return None
     if len(array) < _ROWS_PER_WORD * 10**scale:
         return None
     # The low half of a decimal128: all of a number of up to 18 digits.
     numbers = np.frombuffer(array.buffers()[1], np.int64)[::2][array.offset : array.offset + len(array)]
-    return _split(numbers < 0, np.abs(numbers), scale, _fractions(scale, strip=False))
+    return _split(array, numbers < 0, np.abs(numbers), scale, _fractions(scale, strip=False))
 
 
 def split_float(array: pa.Array) -> list[Part] | None:
     """A double of few decimals as sign, whole number and coded fraction; None where that is not possible."""
-    if array.null_count or array.type != pa.float64() or len(array) < _ROWS_PER_WORD * 10**_FLOAT_DECIMALS:
+    if array.type != pa.float64() or len(array) < _ROWS_PER_WORD * 10**_FLOAT_DECIMALS:
         return None
-    values = array.to_numpy()
+    values = _numbers(array)
     size = np.abs(values)
     if not (size < _FLOAT_LIMIT).all():
         return None
     scaled = np.rint(size * 10**_FLOAT_DECIMALS)
     if not (scaled / 10**_FLOAT_DECIMALS == size).all():
         return None
-    return _split(
-        np.signbit(values), scaled.astype(np.int64), _FLOAT_DECIMALS, _fractions(_FLOAT_DECIMALS, strip=True)
-    )
+    fractions = _fractions(_FLOAT_DECIMALS, strip=True)
+    return _split(array, np.signbit(values), scaled.astype(np.int64), _FLOAT_DECIMALS, fractions)
 
 
-def _split(negative: np.ndarray, size: np.ndarray, scale: int, fractions: pa.StringArray) -> list[Part]:
+def _split(
+    array: pa.Array, negative: np.ndarray, size: np.ndarray, scale: int, fractions: pa.StringArray
+) -> list[Part]:
+    missing = None
+    if array.null_count:
+        missing = ~_valid(array)
+        # Whatever stands where NULL is.
+        negative, size = negative & ~missing, np.where(missing, 0, size)
     whole = size // 10**scale
     fraction = (size - whole * 10**scale).astype(np.int32)
+    if missing is not None:
+        # The word for NULL stands for the whole number.
+        fraction[missing] = len(fractions)
+        fractions = pa.concat_arrays([fractions, pa.array([""])])
     sign: list[Part] = [Coded(negative.view(np.int8), pa.array(["", "-"]))] if negative.any() else []
-    return [*sign, *integers(pa.array(whole)), Coded(fraction, fractions)]
+    return [*sign, *integers(pa.array(whole, mask=missing)), Coded(fraction, fractions)]
 
 
 def integers(array: pa.Array) -> list[Part]:
     """Integers in decimal. Small ones need not be printed: their texts are known."""
-    if not array.null_count and len(array):
-        numbers = array.to_numpy()
-        if numbers.min() >= 0 and numbers.max() < min(_NUMERALS, len(numbers)):
-            return [Coded(numbers, _numerals().slice(0, int(numbers.max()) + 1))]
-    return [array.cast(pa.string())]
+    numbers = _numbers(array)
+    if not len(numbers) or numbers.min() < 0 or numbers.max() >= min(_NUMERALS, len(numbers)):
+        return [array.cast(pa.string())]
+    words = _numerals().slice(0, int(numbers.max()) + 1)
+    if not array.null_count:
+        return [Coded(numbers, words)]
+    index = np.where(_valid(array), numbers.astype(np.int32), len(words))
+    return [Coded(index, pa.concat_arrays([words, pa.nulls(1, pa.string())]))]
+
+
+def _numbers(array: pa.Array) -> np.ndarray:
+    """The values, 0 for NULL."""
+    return (array.fill_null(0) if array.null_count else array).to_numpy()
 
 
 @cache
