@@ -7,10 +7,64 @@ with epochs as (
 ),
 
 ddl_events as (
-    select * from {{ ref('stg_ddl_events') }} where error_reason is null
+    select
+        *,
+        from_json(
+            body, 'blocked_tables struct<TableIDs: array<bigint>>, need_added_tables array<struct<TableID: bigint>>'
+        ) as influence
+    from {{ ref('stg_ddl_events') }}
+    where error_reason is null
 ),
 
-dispatchers as (
+-- what statements did to the tables of an upstream; every dispatcher has a copy of a statement, a set keeps one of each
+statements as (
+    select
+        upstream_id,
+        flatten(
+            collect_set(transform(dropped_table_ids, id -> struct(id as table_id, finished_ts as ts)))
+        ) as dropped,
+        -- a truncated table is there with its new id, and read from the statement on
+        flatten(
+            collect_set(
+                case
+                    when ddl_type in (4, 11) then transform(tables, item -> struct(item.table_id, finished_ts as ts))
+                end
+            )
+        ) as dropped_tables,
+        collect_set(case when ddl_type = 2 then struct(schema_name, finished_ts as ts) end) as dropped_schemas,
+        flatten(
+            collect_set(
+                case
+                    when ddl_type in (14, 47)
+                        then transform(
+                            tables, item -> struct(finished_ts as ts, item.schema_name, item.table_name, item.table_id)
+                        )
+                end
+            )
+        ) as renamed,
+        -- a statement about a table with partitions blocks all that there are
+        flatten(
+            collect_set(
+                case
+                    when size(tables) = 1 and tables[0].is_partition
+                        then transform(
+                            array_union(
+                                dropped_table_ids,
+                                array_union(
+                                    coalesce(array_remove(influence.blocked_tables.tableids, 0), array()),
+                                    coalesce(influence.need_added_tables.tableid, array())
+                                )
+                            ),
+                            id -> struct(tables[0].table_id as table_id, id as partition_id)
+                        )
+                end
+            )
+        ) as partitions
+    from ddl_events
+    group by upstream_id
+),
+
+read_tables as (
     select
         upstream_id,
         dispatcher_id,
@@ -18,77 +72,169 @@ dispatchers as (
         -- the table of a dispatcher that has sent no row is known, but not which partition of it
         coalesce(max(physical_table_id), max(table_id)) as physical_table_id,
         max(physical_table_id) is not null as is_partition_known,
-        max_by(schema_name, epoch) as schema_name,
-        max_by(table_name, epoch) as table_name,
         min(start_ts) as start_ts,
         coalesce(max(resolved_ts), max(start_ts)) as resolved_ts,
+        min(dropped_ts) as dropped_ts,
         max(epoch) as epoch,
         max_by(last_seq, epoch) as last_seq,
-        max_by(waiting_seqs, epoch) as waiting_seqs
+        collect_list(struct(start_ts as ts, schema_name, table_name, table_id)) as names,
+        collect_list(
+            struct(
+                epoch,
+                start_ts,
+                coalesce(complete_ts, 0) as complete_ts,
+                coalesce(resolved_ts, start_ts, complete_ts, 0) as resolved_ts,
+                last_seq + 1 as expected_seq,
+                -- a resolved event carries the seq of the event before it, which therefore exists
+                least(array_min(waiting_events.seq), array_min(waiting_resolved.seq)) as found_seq
+            )
+        ) as epochs
     from epochs
     group by upstream_id, dispatcher_id
 ),
 
-dropped_tables as (
+-- a later epoch sends again what comes after its start: a gap is none if all up to that start is there
+dispatchers as (
     select
-        upstream_id,
-        physical_table_id,
-        collect_set(finished_ts) as dropped_ts
-    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped
-    group by upstream_id, physical_table_id
+        read_tables.* except (epochs, names),
+        filter(
+            transform(
+                filter(read_tables.epochs, item -> item.found_seq is not null),
+                gap -> struct(
+                    gap.epoch,
+                    gap.expected_seq,
+                    gap.found_seq,
+                    array_max(filter(read_tables.epochs, item -> item.epoch <= gap.epoch).resolved_ts) as resolved_ts,
+                    array_max(filter(read_tables.epochs, item -> item.epoch <= gap.epoch).complete_ts) as complete_ts
+                )
+            ),
+            gap -> not exists(
+                read_tables.epochs, later -> later.epoch > gap.epoch and coalesce(later.start_ts <= gap.complete_ts, false)
+            )
+        ) as gaps,
+        -- a table that is renamed keeps its dispatcher
+        concat(
+            read_tables.names,
+            filter(coalesce(statements.renamed, array()), item -> item.table_id = read_tables.table_id)
+        ) as names,
+        statements.dropped,
+        statements.dropped_tables,
+        statements.dropped_schemas,
+        filter(statements.partitions, item -> item.table_id = read_tables.table_id).partition_id as partitions
+    from read_tables
+    left join statements on read_tables.upstream_id = statements.upstream_id
 ),
 
-dropped_schemas as (
+drops as (
     select
-        upstream_id,
-        schema_name,
-        collect_set(finished_ts) as dropped_ts
-    from ddl_events
-    where ddl_type = 2
-    group by upstream_id, schema_name
+        * except (dropped_ts, dropped, dropped_tables, dropped_schemas, names),
+        array_max(names).schema_name as schema_name,
+        array_max(names).table_name as table_name,
+        filter(dropped, item -> array_contains(partitions, item.table_id)) as dropped_partitions,
+        least(
+            dropped_ts,
+            array_min(filter(dropped, item -> item.table_id = physical_table_id and start_ts <= item.ts).ts),
+            array_min(filter(dropped_tables, item -> item.table_id = table_id and start_ts < item.ts).ts),
+            array_min(
+                filter(
+                    dropped_schemas,
+                    item -> start_ts <= item.ts
+                    and item.schema_name = array_max(filter(names, name -> name.ts <= item.ts)).schema_name
+                ).ts
+            )
+        ) as dropped_ts
+    from dispatchers
+),
+
+siblings as (
+    select
+        *,
+        collect_list(
+            case
+                when is_partition_known and start_ts is not null
+                    then struct(start_ts, resolved_ts, dispatcher_id, physical_table_id)
+            end
+        ) over (partition by upstream_id, table_id) as readers,
+        -- those that have sent no row yet
+        sort_array(
+            collect_list(
+                case when not is_partition_known and table_id is not null and dropped_ts is null then resolved_ts end
+            ) over (partition by upstream_id, table_id)
+        ) as idle_resolved_ts,
+        max(case when not is_partition_known then start_ts end) over (
+            partition by upstream_id, table_id
+        ) as idle_start_ts
+    from drops
 ),
 
 retirements as (
     select
-        dispatchers.*,
-        coalesce(
-            array_min(filter(dropped_tables.dropped_ts, ts -> dispatchers.start_ts <= ts)),
-            array_min(filter(dropped_schemas.dropped_ts, ts -> dispatchers.start_ts <= ts))
-        ) as dropped_ts,
+        *,
+        array_min(gaps.complete_ts) as gap_ts,
         -- a dispatcher whose table is read by a later one was re-created elsewhere;
         -- of those that began at one ts, the one ahead counts
+        array_min(
+            filter(
+                readers,
+                item -> is_partition_known
+                and item.physical_table_id = siblings.physical_table_id
+                and struct(item.start_ts, item.resolved_ts, item.dispatcher_id)
+                > struct(siblings.start_ts, siblings.resolved_ts, siblings.dispatcher_id)
+            ).start_ts
+        ) as replaced_ts,
+        -- how many idle ones there are beyond the partitions that are left to read; none if not all partitions are known
         case
-            when dispatchers.start_ts is not null and dispatchers.is_partition_known
-                then lead(dispatchers.start_ts) over (
-                    partition by
-                        dispatchers.upstream_id,
-                        dispatchers.physical_table_id,
-                        dispatchers.start_ts is not null and dispatchers.is_partition_known
-                    order by dispatchers.start_ts, dispatchers.resolved_ts, dispatchers.dispatcher_id
-                )
-        end as replaced_ts
-    from dispatchers
-    left join dropped_tables
-        on
-            dispatchers.upstream_id = dropped_tables.upstream_id
-            and dispatchers.physical_table_id = dropped_tables.physical_table_id
-    left join dropped_schemas
-        on
-            dispatchers.upstream_id = dropped_schemas.upstream_id
-            and dispatchers.schema_name = dropped_schemas.schema_name
+            when is_partition_known or size(array_except(readers.physical_table_id, partitions)) > 0 then 0
+            else
+                size(idle_resolved_ts)
+                - size(array_except(array_except(partitions, dropped_partitions.table_id), readers.physical_table_id))
+        end as surplus_count,
+        greatest(idle_start_ts, array_max(dropped_partitions.ts)) as changed_ts
+    from siblings
+),
+
+-- the surplus of the idle ones are those that stay behind when all others have gone on since the partitions changed
+outcomes as (
+    select
+        *,
+        least(
+            case when coalesce(gap_ts >= dropped_ts - 1, true) then dropped_ts end,
+            case when coalesce(gap_ts >= replaced_ts, true) then replaced_ts end,
+            case
+                when
+                    gap_ts is null
+                    and size(partitions) > 0
+                    and surplus_count > 0
+                    and greatest(resolved_ts, changed_ts)
+                    < coalesce(get(idle_resolved_ts, surplus_count), {{ 2 ** 63 - 1 }})
+                    then changed_ts
+            end
+        ) as retired_ts
+    from retirements
 ),
 
 final as (
     select
-        * except (dropped_ts, replaced_ts),
-        least(dropped_ts, replaced_ts) as retired_ts,
+        upstream_id,
+        dispatcher_id,
+        table_id,
+        physical_table_id,
+        is_partition_known,
+        schema_name,
+        table_name,
+        start_ts,
+        case when retired_ts is null and size(gaps) > 0 then array_min(gaps.resolved_ts) else resolved_ts end as resolved_ts,
+        epoch,
+        last_seq,
+        gaps,
+        retired_ts,
         case
-            when least(dropped_ts, replaced_ts) is not null then 'retired'
+            when retired_ts is not null then 'retired'
+            when size(gaps) > 0 then 'blocked'
             when resolved_ts is null and physical_table_id is null then 'trigger'
-            when size(waiting_seqs) > 0 then 'blocked'
             else 'live'
         end as status
-    from retirements
+    from outcomes
 )
 
 select * from final

@@ -13,7 +13,9 @@ with previous as (
         'start_ts': 'bigint',
         'last_seq': 'bigint',
         'resolved_ts': 'bigint',
-        'waiting_seqs': 'array<bigint>',
+        'complete_ts': 'bigint',
+        'dropped_ts': 'bigint',
+        'waiting_events': 'array<struct<seq: bigint, commit_ts: bigint>>',
         'waiting_resolved': 'array<struct<seq: bigint, resolved_ts: bigint>>'
     }) }}
 ),
@@ -44,41 +46,50 @@ facts as (
         upstream_id,
         dispatcher_id,
         epoch,
-        seq,
+        struct(seq, cast(null as bigint) as commit_ts) as event,
+        cast(null as struct<seq: bigint, resolved_ts: bigint>) as resolved_event,
         `table`.table_id,
         -- the rows of a table without partitions have its id
         case when not `table`.is_partition then `table`.table_id end as physical_table_id,
         `table`.schema_name,
         `table`.table_name,
         resolved_ts as start_ts,
+        cast(null as bigint) as dropped_ts,
         cast(null as bigint) as known_seq,
         cast(null as bigint) as known_resolved_ts,
-        cast(null as array<bigint>) as waiting_seqs,
+        cast(null as bigint) as known_complete_ts,
+        cast(null as array<struct<seq: bigint, commit_ts: bigint>>) as waiting_events,
         cast(null as array<struct<seq: bigint, resolved_ts: bigint>>) as waiting_resolved
     from handshakes
     union all
     select
-        upstream_id, dispatcher_id, epoch, seq, null, physical_table_id, null, null, null, null, null, null, null
+        upstream_id, dispatcher_id, epoch, struct(seq, commit_ts), null,
+        null, physical_table_id, null, null, null, null, null, null, null, null, null
     from transactions
     union all
-    select upstream_id, dispatcher_id, epoch, seq, null, null, null, null, null, null, null, null, null
+    -- a dispatcher whose database or table is dropped, or whose table is truncated, ends with that statement
+    select
+        upstream_id, dispatcher_id, epoch, struct(seq, finished_ts), null,
+        null, null, null, null, null, case when ddl_type in (2, 4, 11) then finished_ts end, null, null, null, null, null
     from ddl_events
     union all
-    select upstream_id, dispatcher_id, epoch, seq, null, null, null, null, null, null, null, null, null
+    select
+        upstream_id, dispatcher_id, epoch, struct(seq, commit_ts), null,
+        null, null, null, null, null, null, null, null, null, null, null
     from sync_points
     union all
     select
-        upstream_id, dispatcher_id, epoch, null, null, null, null, null, null, null, null, null,
-        array(struct(seq, resolved_ts))
+        upstream_id, dispatcher_id, epoch, null, struct(seq, resolved_ts),
+        null, null, null, null, null, null, null, null, null, null, null
     from resolved_events
     union all
     select
-        upstream_id, dispatcher_id, epoch, null, table_id, physical_table_id, schema_name, table_name, start_ts,
-        last_seq, resolved_ts, waiting_seqs, waiting_resolved
+        upstream_id, dispatcher_id, epoch, null, null,
+        table_id, physical_table_id, schema_name, table_name, start_ts, dropped_ts,
+        last_seq, resolved_ts, complete_ts, waiting_events, waiting_resolved
     from previous
 ),
 
--- an event may be delivered more than once: a set keeps one of each
 gathered as (
     select
         upstream_id,
@@ -89,32 +100,50 @@ gathered as (
         max(schema_name) as schema_name,
         max(table_name) as table_name,
         min(start_ts) as start_ts,
+        min(dropped_ts) as dropped_ts,
         coalesce(max(known_seq), 0) as known_seq,
         max(known_resolved_ts) as known_resolved_ts,
-        array_sort(array_union(collect_set(seq), flatten(collect_list(waiting_seqs)))) as seqs,
-        array_distinct(flatten(collect_list(waiting_resolved))) as resolved
+        max(known_complete_ts) as known_complete_ts,
+        sort_array(concat(collect_list(event), flatten(collect_list(waiting_events)))) as events,
+        concat(collect_list(resolved_event), flatten(collect_list(waiting_resolved))) as resolved
     from facts
     group by upstream_id, dispatcher_id, epoch
 ),
 
+-- an event may be delivered more than once
 new_events as (
     select
-        *,
-        filter(seqs, seq -> seq > known_seq) as new_seqs
+        * except (events),
+        filter(
+            events, (event, place) -> event.seq > greatest(known_seq, get(events, place - 1).seq)
+        ) as events
     from gathered
 ),
 
 -- a handshake opens an epoch with seq 1, and every event takes the next number: up to the first gap all are there
-advanced as (
+ordered as (
     select
         *,
-        known_seq + size(
-            filter(transform(new_seqs, (seq, place) -> seq = known_seq + place + 1), in_order -> in_order)
-        ) as last_seq
+        filter(events, (event, place) -> event.seq = known_seq + place + 1) as events_in_order
     from new_events
 ),
 
 -- a resolved event counts once all events up to its seq are there
+advanced as (
+    select
+        *,
+        known_seq + size(events_in_order) as last_seq,
+        greatest(
+            known_resolved_ts,
+            array_max(
+                transform(
+                    filter(resolved, event -> event.seq <= known_seq + size(events_in_order)), event -> event.resolved_ts
+                )
+            )
+        ) as resolved_ts
+    from ordered
+),
+
 final as (
     select
         upstream_id,
@@ -126,12 +155,14 @@ final as (
         table_name,
         start_ts,
         last_seq,
+        resolved_ts,
+        -- events come by commit ts: all before the last one in order are there
         greatest(
-            known_resolved_ts,
-            array_max(transform(filter(resolved, event -> event.seq <= last_seq), event -> event.resolved_ts))
-        ) as resolved_ts,
-        filter(new_seqs, seq -> seq > last_seq) as waiting_seqs,
-        filter(resolved, event -> event.seq > last_seq) as waiting_resolved,
+            known_complete_ts, start_ts, resolved_ts, array_max(events_in_order.commit_ts) - 1
+        ) as complete_ts,
+        dropped_ts,
+        filter(events, event -> event.seq > last_seq) as waiting_events,
+        array_distinct(filter(resolved, event -> event.seq > last_seq)) as waiting_resolved,
         cast({{ current_batch }} as bigint) as batch_id
     from advanced
     where {{ current_batch }} > {{ last_batch }}
