@@ -10,65 +10,98 @@ epochs as (
     where batch_id = (select max(epochs.batch_id) from {{ ref('int_epochs') }} as epochs)
 ),
 
-added as (
+-- every dispatcher has a copy of a statement: a set keeps one of each
+statements as (
     select
         upstream_id,
-        finished_ts,
-        schema_name,
-        table_name,
-        transform(tables, item -> item.table_id) as logical_table_ids,
-        explode(
-            transform(
-                from_json(body, 'need_added_tables array<struct<TableID: bigint>>').need_added_tables,
-                added -> added.`TableID`
+        flatten(
+            collect_set(
+                transform(
+                    from_json(body, 'need_added_tables array<struct<TableID: bigint>>').need_added_tables,
+                    added -> struct(
+                        finished_ts as added_ts,
+                        added.`TableID` as physical_table_id,
+                        schema_name,
+                        table_name,
+                        array_distinct(tables.table_id) as table_ids
+                    )
+                )
             )
-        ) as physical_table_id
+        ) as added,
+        flatten(
+            collect_set(transform(dropped_table_ids, id -> struct(id as table_id, finished_ts as ts)))
+        ) as dropped,
+        collect_set(case when ddl_type = 2 then struct(schema_name, finished_ts as ts) end) as dropped_schemas
     from ddl_events
+    group by upstream_id
 ),
 
-dropped as (
+dispatchers as (
     select
         upstream_id,
-        physical_table_id,
-        max(finished_ts) as dropped_ts
-    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped_tables
-    group by upstream_id, physical_table_id
+        max(table_id) as table_id,
+        max(physical_table_id) as physical_table_id,
+        min(start_ts) as start_ts
+    from epochs
+    group by upstream_id, dispatcher_id
 ),
 
-dropped_schemas as (
+-- which partition a dispatcher reads is known with its first row only
+readers as (
     select
         upstream_id,
-        schema_name,
-        max(finished_ts) as dropped_ts
-    from ddl_events
-    where ddl_type = 2
-    group by upstream_id, schema_name
+        collect_set(coalesce(physical_table_id, table_id)) as read_table_ids,
+        collect_list(case when physical_table_id is null then struct(table_id, start_ts) end) as idle
+    from dispatchers
+    group by upstream_id
+),
+
+unread as (
+    select
+        statements.upstream_id,
+        readers.idle,
+        filter(
+            statements.added,
+            item -> not coalesce(array_contains(readers.read_table_ids, item.physical_table_id), false)
+            and not exists(
+                statements.dropped, drop -> drop.table_id = item.physical_table_id and drop.ts > item.added_ts
+            )
+            and not exists(
+                statements.dropped_schemas, drop -> drop.schema_name = item.schema_name and drop.ts > item.added_ts
+            )
+        ) as added
+    from statements
+    left join readers on statements.upstream_id = readers.upstream_id
+),
+
+-- partitions are read once as many dispatchers of the table have begun since then as partitions were added since then
+awaited as (
+    select
+        upstream_id,
+        inline(
+            filter(
+                added,
+                item -> size(filter(added, other -> other.table_ids = item.table_ids and other.added_ts >= item.added_ts))
+                > size(
+                    filter(
+                        coalesce(idle, array()),
+                        reader -> array_contains(item.table_ids, reader.table_id) and reader.start_ts >= item.added_ts
+                    )
+                )
+            )
+        )
+    from unread
 ),
 
 final as (
     select
-        added.upstream_id,
-        added.physical_table_id,
-        added.schema_name,
-        added.table_name,
-        max(added.finished_ts) as added_ts
-    from added
-    left join dropped
-        on added.upstream_id = dropped.upstream_id and added.physical_table_id = dropped.physical_table_id
-    left join dropped_schemas
-        on added.upstream_id = dropped_schemas.upstream_id and added.schema_name = dropped_schemas.schema_name
-    -- which partition a dispatcher reads is known with its first row only
-    left anti join epochs
-        on
-            added.upstream_id = epochs.upstream_id
-            and (
-                added.physical_table_id in (epochs.physical_table_id, epochs.table_id)
-                or array_contains(added.logical_table_ids, epochs.table_id)
-            )
-    where
-        added.finished_ts >= coalesce(dropped.dropped_ts, 0)
-        and added.finished_ts >= coalesce(dropped_schemas.dropped_ts, 0)
-    group by added.upstream_id, added.physical_table_id, added.schema_name, added.table_name
+        upstream_id,
+        physical_table_id,
+        schema_name,
+        table_name,
+        max(added_ts) as added_ts
+    from awaited
+    group by upstream_id, physical_table_id, schema_name, table_name
 )
 
 select * from final
