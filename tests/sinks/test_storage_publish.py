@@ -42,13 +42,13 @@ def store(tmp_path):
     return LocalStore(str(tmp_path))
 
 
-def numbers(store, index: str | None, *present: int) -> tuple[int, list[str]]:
+def numbers(store, index: str | None, *present: int, count: int = 1) -> tuple[int, list[str]]:
     for number in present:
         store.write(f"{FOLDER}/CDC{number:06d}.csv", b"x")
     if index is not None:
         store.write(INDEX, index.encode())
     warnings: list[str] = []
-    return next_number(store, FOLDER, INDEX, ".csv", DIGITS, "", warnings), warnings
+    return next_number(store, FOLDER, INDEX, ".csv", DIGITS, "", warnings, count), warnings
 
 
 def test_a_new_folder_begins_with_one(store):
@@ -67,6 +67,28 @@ def test_a_stale_index_is_reconciled_by_listing(store):
     number, warnings = numbers(store, "CDC000002.csv\n", 1, 2, 3, 7)
     assert number == 8
     assert "number 7 is there too" in warnings[0]
+
+
+def test_every_number_of_a_run_is_free(store):
+    """4 is free and 5 is not."""
+    number, warnings = numbers(store, "CDC000004.csv\n", 1, 2, 3, 5, count=2)
+    assert number == 6
+    assert "number 5 is there too" in warnings[0]
+    assert numbers(store, None, count=1) == (4, [])
+    assert numbers(store, "CDC000005.csv\n", count=3) == (6, [])
+
+
+def test_a_hole_near_the_index_does_not_stop_a_run_of_several_files(store):
+    run(store, rows(1, 2, 3), end=30, given=settings(query="&file-size=1024", **GIVEN))
+    for number in (2, 3, 5):
+        store.write(f"{FOLDER}/CDC{number:06d}.csv", b"theirs")
+    store.write(INDEX, b"CDC000004.csv\n")
+    large = inserts(table_named(), [(31, [(4, "x" * 100)] * 20), (32, [(5, "x" * 100)] * 20)])
+    published = run(store, large, end=40, given=settings(query="&file-size=1024", **GIVEN))
+    assert published.files == (f"{FOLDER}/CDC000006.csv", f"{FOLDER}/CDC000007.csv")
+    assert "number 5 is there too" in published.warnings[0]
+    assert store.read(f"{FOLDER}/CDC000005.csv") == b"theirs"
+    assert run(store, rows(9, ts=41), end=41).files == (f"{FOLDER}/CDC000008.csv",)
 
 
 def test_a_missing_index_is_reconciled_by_listing(store):

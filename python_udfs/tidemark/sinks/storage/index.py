@@ -2,7 +2,7 @@
 
 The index file holds the name of the last data file. If that file is there the next number is taken, else that one. So much for the design document; an
 index can also be missing, unreadable or behind (a writer died before writing it, a person deleted it), and then the folder is listed, once, and a warning
-says so. No data file is ever overwritten.
+says so. No data file is ever overwritten: every number that the run will use is free before the run begins to publish.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ def next_number(
     digits: int,
     dispatcher: str,
     warnings: list[str],
+    count: int = 1,
 ) -> int:
+    """The first of `count` numbers that are free."""
     content = store.read_optional(index_path)
     if content is None:
         highest = _highest(store, folder, extension, dispatcher)
@@ -40,9 +42,12 @@ def next_number(
         return highest + 1
     # The name as it is written there: the number of digits may have been changed since.
     number = last.index + 1 if store.exists(f"{folder}/{name}") else max(last.index, 1)
-    if not store.exists(f"{folder}/{paths.file_name(number, extension, digits, dispatcher)}"):
+    # One name is asked for, several are looked up in one listing.
+    if count == 1 and not store.exists(f"{folder}/{paths.file_name(number, extension, digits, dispatcher)}"):
         return number
     highest = _highest(store, folder, extension, dispatcher)
+    if highest < number:
+        return number
     warnings.append(f"{index_path} says {name}, but number {highest} is there too; going on after it")
     return highest + 1
 

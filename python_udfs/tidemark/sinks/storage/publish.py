@@ -10,6 +10,7 @@ then on the journal is carried out. A run whose checkpoint the tree has reached 
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -152,11 +153,16 @@ def _plan(
     versions.look_up(streams)
     folders = {staged.stream: versions.folder_version(staged) for staged in streams}
     by_index = {layout.index_path(stream, version): (stream, version) for stream, version in folders.items()}
+    counts = Counter[str]()
+    for staged in streams:
+        counts[layout.index_path(staged.stream, folders[staged.stream])] += len(staged.files)
 
     def first_number(index: str) -> int:
         stream, version = by_index[index]
         folder = layout.data_folder(stream.folder(version))
-        return next_number(store, folder, index, extension, layout.digits, stream.dispatcher, warnings)
+        return next_number(
+            store, folder, index, extension, layout.digits, stream.dispatcher, warnings, counts[index]
+        )
 
     extension = streams[0].extension if streams else ""
     numbers = dict(zip(by_index, store.for_each(first_number, by_index), strict=True))
