@@ -21,6 +21,7 @@ from storage_support import (
 
 from support import jsonl
 from tidemark.sinks.storage.csv_text import CsvDialect, _split, read_columns
+from tidemark.sinks.storage.doctor import examine
 from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.layout import StorageLayout
@@ -28,6 +29,8 @@ from tidemark.sinks.storage.log_driver import stage, write_log_to_tree
 from tidemark.sinks.storage.publish import open_tree, publish
 from tidemark.sinks.storage.reader import read_tree
 from tidemark.sinks.storage.span import Span
+from tidemark.sinks.storage.tree_log import write_tree_log
+from tidemark.spark.storage_tree import StorageReader
 from tidemark.wire.rows import UPDATE
 
 
@@ -188,6 +191,87 @@ def test_files_that_the_index_does_not_name_are_left_out(tmp_path):
     index.unlink()
     assert len(rows_of(tmp_path, warn=warnings.append)) == 2
     assert "no index" in warnings[1]
+
+
+def folder_of_files(tmp_path, count=4):
+    for number in range(1, count + 1):
+        batch = inserts(table_named(), [(TS + number, [(number, "a")])])
+        write_rows(tmp_path, settings(file_index_digit=6), batch, end=TS + number)
+    return tmp_path / f"db/t/{TS}"
+
+
+def readers(folder, tmp_path):
+    """All ways to read a tree."""
+    return {
+        "reader": lambda: rows_of(folder),
+        "log": lambda: write_tree_log(LocalStore(str(folder)), None, tmp_path / "log"),
+        "data source": lambda: StorageReader({"tree": str(folder)}).partitions(),
+    }
+
+
+@pytest.mark.parametrize("way", ["reader", "log", "data source"])
+@pytest.mark.parametrize(
+    ("gone", "message"), [((2, 3), "missing, number 2 to 3; put them back"), ((4,), "names CDC000004.csv")]
+)
+def test_a_missing_file_is_a_clear_error(tmp_path, way, gone, message):
+    folder = folder_of_files(tmp_path / "tree")
+    for number in gone:
+        (folder / f"CDC{number:06d}.csv").unlink()
+    with pytest.raises(InvalidTree, match=message) as raised:
+        readers(tmp_path / "tree", tmp_path)[way]()
+    assert str(folder) in str(raised.value)
+    assert not list(tmp_path.glob("log/*.bin"))
+
+
+def test_without_an_index_a_hole_is_an_error_too(tmp_path):
+    folder = folder_of_files(tmp_path)
+    (folder / "meta/CDC.index").unlink()
+    (folder / "CDC000003.csv").unlink()
+    with pytest.raises(InvalidTree, match="missing, number 3"):
+        rows_of(tmp_path)
+
+
+def test_an_index_without_any_file_is_an_error(tmp_path):
+    folder = folder_of_files(tmp_path, 1)
+    (folder / "CDC000001.csv").unlink()
+    with pytest.raises(InvalidTree, match="the last file is number 0"):
+        rows_of(tmp_path)
+
+
+def test_files_that_expired_at_the_front_are_not_missed(tmp_path):
+    folder, warnings = folder_of_files(tmp_path), []
+    (folder / "CDC000001.csv").unlink()
+    assert len(rows_of(tmp_path, warn=warnings.append)) == 3
+    assert "begins with number 2" in warnings[0]
+
+
+def test_files_after_the_index_come_in_any_order(tmp_path):
+    """A writer places them at the same time."""
+    folder, warnings = folder_of_files(tmp_path), []
+    (folder / "meta/CDC.index").write_text("CDC000002.csv\n")
+    (folder / "CDC000003.csv").unlink()
+    assert len(rows_of(tmp_path, warn=warnings.append)) == 2
+    assert "CDC000004.csv is not in the index yet" in warnings[0]
+
+
+def test_files_that_appear_after_the_listing_are_not_missed(tmp_path):
+    folder = folder_of_files(tmp_path, 2)
+    store = LocalStore(str(tmp_path))
+    whole = store.walk
+    store.walk = lambda below="": [entry for entry in whole(below) if entry.name != "CDC000002.csv"]
+    assert sum(len(batch.changes) for batch in read_tree(store)) == 2
+    (folder / "CDC000002.csv").unlink()
+    with pytest.raises(InvalidTree):
+        list(read_tree(store))
+
+
+def test_huge_numbers_cost_nothing(tmp_path):
+    folder = folder_of_files(tmp_path, 1)
+    (folder / f"CDC{10**19}.csv").write_bytes(b"")
+    (folder / "meta/CDC.index").write_text(f"CDC{10**19}.csv\n")
+    with pytest.raises(InvalidTree, match=f"number 2 to {10**19 - 1}"):
+        rows_of(tmp_path)
+    assert "gap-in-numbers" in {finding.code for finding in examine(str(tmp_path)).findings}
 
 
 def test_a_partition_folder_is_the_physical_table_id(tmp_path):

@@ -6,7 +6,7 @@ Options       tree         a folder, or a URI like a sink URI, with the options 
               upstream_id  what to call the cluster that the rows came from
 Rows          the shape of int_row_changes; what a tree does not tell is 0 or null (see docs/storage-sink.md), `offset` is 0 and `row_number` counts the rows of a file
 Partitioning  one partition per data file
-Guarantees    Rows up to the checkpoint of the tree, of files that an index vouches for. A file that cannot be read ends the query with its name.
+Guarantees    Rows up to the checkpoint of the tree, of files that an index vouches for. A file that is missing or cannot be read ends the query with its name.
 Example       create temporary view changes using tidemark_storage options (tree 'file:///data/tree?protocol=csv')
 """
 
@@ -62,8 +62,11 @@ class StorageReader(DataSourceReader):
 
     def partitions(self) -> list[TreeFile | None]:
         store, _ = self._open()
+        # Before the files: what a checkpoint vouches for was there when it was written.
+        checkpoint = read_checkpoint(store)
         tree = scan_tree(store)
-        checkpoint = read_checkpoint(store) if tree.has_metadata else (1 << 64) - 1
+        if not tree.has_metadata:
+            checkpoint = (1 << 64) - 1
         found = [
             TreeFile(folder, file, tree.schema_files.get(folder.table_path or "", {}), checkpoint)
             for folder, file in readable_files(tree)

@@ -6,7 +6,7 @@
 | metadata-missing | warning | data files, but no checkpoint |
 | checkpoint-in-future | warning | the checkpoint is later than the clock of this machine |
 | checkpoint-beyond-data | error | an index names a file that is not there: the checkpoint vouches for rows that are gone |
-| gap-in-numbers | error | a number is missing between the first and the last file |
+| gap-in-numbers | error | a number is missing between the first and the last file (numbers.py) |
 | index-missing, index-unreadable, index-stale | warning | no index, one that names no data file, or one that names an earlier file than the last |
 | schema-missing | error | a folder of data files without a schema file of its version |
 | schema-mismatch | error | a schema file that is not what its name says, or cannot be read |
@@ -41,6 +41,7 @@ from tidemark.sinks.storage import lease
 from tidemark.sinks.storage.filesystem import PARTIAL, Store, open_store
 from tidemark.sinks.storage.journal import NAME as JOURNAL
 from tidemark.sinks.storage.journal import read_checkpoint
+from tidemark.sinks.storage.numbers import numbers_of
 from tidemark.sinks.storage.reader import read_file
 from tidemark.sinks.storage.tree import READABLE, DataFile, Folder, Tree, load_schema_file, scan_tree
 from tidemark.wire.rows import DELETE, RowBatch
@@ -159,30 +160,23 @@ def _schema_of(tree: Tree, folder: Folder) -> Iterator[Finding]:
 
 
 def _numbers(tree: Tree, folder: Folder, dispatcher: str) -> Iterator[Finding]:
-    files = folder.files_of(dispatcher)
-    numbers = [file.number for file in files]
-    highest = max(numbers, default=0)
-    # Expired files are removed from the front, so the first number may be any.
-    missing = sorted(set(range(min(numbers, default=1), highest)) - set(numbers))
-    if missing:
-        shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        yield Finding("gap-in-numbers", ERROR, folder.path, f"missing: {shown}")
-    if len(set(numbers)) != len(numbers):
+    numbers = numbers_of(tree, folder, dispatcher)
+    highest = numbers.highest
+    if numbers.gaps():
+        yield Finding("gap-in-numbers", ERROR, folder.path, f"missing: {numbers.shown_gaps()}")
+    if len(set(numbers.found)) != len(numbers.found):
         yield Finding("duplicate-rows", ERROR, folder.path, "two files have the same number")
-    path = folder.indexes.get(dispatcher)
+    path = numbers.index_path
     if path is None:
         yield Finding("index-missing", WARNING, folder.path, f"has files up to number {highest} and no index")
-        return
-    name = tree.store.read(path).decode("utf-8", "replace").strip()
-    try:
-        index = paths.parse_file_name(name, "." + name.rpartition(".")[2]).index
-    except EncodeError:
-        yield Finding("index-unreadable", WARNING, path, f"holds {name!r:.80}")
-        return
-    if index > highest:
-        yield Finding("checkpoint-beyond-data", ERROR, path, f"names {name}, which is not there")
-    elif index < highest:
-        yield Finding("index-stale", WARNING, path, f"names {name}, the last file is number {highest}")
+    elif numbers.last is None:
+        yield Finding("index-unreadable", WARNING, path, f"holds {numbers.named!r:.80}")
+    elif numbers.is_last_missing:
+        yield Finding("checkpoint-beyond-data", ERROR, path, f"names {numbers.named}, which is not there")
+    elif numbers.last < highest:
+        yield Finding(
+            "index-stale", WARNING, path, f"names {numbers.named}, the last file is number {highest}"
+        )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ Order: by table folder, table version, partition and date, then by file number; 
 
 - the schema file of the folder's version gives columns and types, and must be what its name says;
 - files up to the one the index names are read; with a missing index all are, with a warning, since a file that no index names may still be on its way;
+- none of these may be missing, except at the front (numbers.py);
 - rows after the checkpoint of `metadata` are left out where their commit ts is known: not all of them need be there yet.
 
 canal-json gives both images of an update. CSV has the new row only, unless output-old-value is on. Commit ts are 0 where the files have none, and so are start ts,
@@ -22,16 +23,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.config import Settings
-from tidemark.encode import paths
-from tidemark.encode.errors import EncodeError
 from tidemark.errors import TidemarkError
 from tidemark.sinks.storage import canal_text
 from tidemark.sinks.storage.csv_text import CsvDialect, read_columns
 from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import Store, open_store
 from tidemark.sinks.storage.journal import read_checkpoint
+from tidemark.sinks.storage.numbers import numbers_of
 from tidemark.sinks.storage.rows import take
-from tidemark.sinks.storage.tree import READABLE, DataFile, Folder, Tree, scan_tree
+from tidemark.sinks.storage.tree import READABLE, DataFile, Folder, Tree, list_again, scan_tree
 from tidemark.sinks.storage.values import csv_values
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, UPDATE, Changes, RowBatch
 from tidemark.wire.table_info import TableInfo
@@ -54,8 +54,11 @@ def read_tree(
 ) -> Iterator[RowBatch]:
     """The row changes of a tree, one batch per data file."""
     store = prefix if isinstance(prefix, Store) else open_store(prefix)
+    # Before the files: what a checkpoint vouches for was there when it was written.
+    checkpoint = read_checkpoint(store) if up_to_checkpoint else None
     tree = scan_tree(store)
-    checkpoint = read_checkpoint(store) if up_to_checkpoint and tree.has_metadata else None
+    if not tree.has_metadata:
+        checkpoint = None
     for folder, file in readable_files(tree, warn):
         batch = read_file(tree, folder, file, settings)
         if checkpoint is not None:
@@ -88,15 +91,31 @@ def readable_files(
 
 
 def _last_number(tree: Tree, folder: Folder, dispatcher: str, warn: Callable[[str], None]) -> int | None:
-    path = folder.indexes.get(dispatcher)
-    if path is None:
+    """The number of the last file to read. InvalidTree when one up to it is missing."""
+    numbers = numbers_of(tree, folder, dispatcher).up_to_index()
+    if numbers.gaps() or numbers.is_last_missing:
+        # Somebody may have written since the tree was listed.
+        list_again(tree, folder)
+        numbers = numbers_of(tree, folder, dispatcher).up_to_index()
+    where = f"{tree.store.shown}/{folder.path}"
+    what_to_do = (
+        "put them back, or write the tree again to another prefix; `tidemark doctor` finds all such places"
+    )
+    if numbers.gaps():
+        raise InvalidTree(f"{where}: data files are missing, number {numbers.shown_gaps()}; {what_to_do}")
+    if numbers.is_last_missing:
+        raise InvalidTree(
+            f"{where}: the index names {numbers.named}, which is missing, the last file is number {numbers.highest}; {what_to_do}"
+        )
+    if numbers.found and numbers.found[0] > 1:
+        warn(f"{folder.path} begins with number {numbers.found[0]}; what was before it is gone and not read")
+    if numbers.index_path is None:
         warn(f"{folder.path} has no index; all of its files are read")
-        return None
-    name = tree.store.read(path).decode("utf-8", "replace").strip()
-    try:
-        return paths.parse_file_name(name, "." + name.rpartition(".")[2]).index
-    except EncodeError as error:
-        raise InvalidTree(f"{path}: {error}") from None
+    elif numbers.last is None:
+        raise InvalidTree(
+            f"{tree.store.shown}/{numbers.index_path} holds {numbers.named!r:.80}, which is no data file"
+        )
+    return numbers.last
 
 
 def read_file(tree: Tree, folder: Folder, file: DataFile, settings: Settings | None = None) -> RowBatch:

@@ -95,6 +95,14 @@ def scan_tree(store: Store) -> Tree:
     return tree
 
 
+def list_again(tree: Tree, folder: Folder) -> None:
+    """Take note of data files that were placed after the tree was scanned."""
+    found = (_data_file(entry) for entry in tree.store.list(folder.path) if not entry.is_folder)
+    folder.files = sorted(
+        (file for file in found if file is not None), key=lambda file: (file.dispatcher, file.number)
+    )
+
+
 def _sort_in(tree: Tree, entry: Entry) -> None:
     parent, _, name = entry.path.rpartition("/")
     if entry.path.startswith(f"{WORK}/"):

@@ -70,10 +70,12 @@ class Converted:
 
 def write_tree_log(store: Store, settings: Settings | None, folder: Path) -> Converted:
     """Write what the tree has gained since the last call. `settings`: those the tree was written with, if its CSV form is not the default one."""
+    # Before the files: what a checkpoint vouches for was there when it was written.
+    checkpoint = read_checkpoint(store)
     tree = scan_tree(store)
     if not tree.has_metadata:
         raise InvalidTree(f"{store.shown} has no `metadata`, so nobody knows how far it is complete")
-    done = Converted(folder, _last_end(folder), read_checkpoint(store))
+    done = Converted(folder, _last_end(folder), checkpoint)
     if done.checkpoint <= done.start:
         return done
     folder.mkdir(parents=True, exist_ok=True)
