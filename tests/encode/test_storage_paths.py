@@ -122,6 +122,13 @@ def test_names_that_are_no_utf8_are_encoded():
     assert paths.name_of_folder("a%FF") == name
 
 
+@pytest.mark.parametrize("encode", [True, False])
+@pytest.mark.parametrize("name", ["\ud800", "a\udbff", "\ude00b"])
+def test_half_of_a_surrogate_pair_is_refused(name, encode):
+    with pytest.raises(UnsafePath, match="surrogate pair"):
+        paths.folder_name(name, encode=encode)
+
+
 def test_the_date_is_that_of_the_commit_ts():
     ts = 1_700_000_000_000 << 18  # 2023-11-14 22:13:20 UTC
     assert [paths.date_folder(ts, separator) for separator in ("none", "year", "month", "day")] == [

@@ -302,6 +302,25 @@ def test_a_full_disk_loses_nothing(tmp_path, files):
 # URIs
 
 
+def test_a_full_folder_of_temporary_files_is_named(tmp_path, monkeypatch):
+    """Files for object stores are collected there."""
+
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    store = open_store(f"memory://{tmp_path.name}")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
+    with pytest.raises(StoreError) as raised, store.new_file("a/file") as file:
+        full(file)
+    assert f"a temporary file in {tmp_path} for memory://{tmp_path.name}/a/file" in str(raised.value)
+    assert "TMPDIR" in str(raised.value)
+    assert "free some space" in str(raised.value)
+    assert not store.exists("a/file")
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", full)
+    with pytest.raises(StoreError, match="No space left"), store.new_file("a/file"):
+        pass
+
+
 def test_the_sink_uri_names_the_store(tmp_path):
     store = store_of(load(None, f"file://{tmp_path}/a%20b?protocol=csv"))
     store.write("x", b"")

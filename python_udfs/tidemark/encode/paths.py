@@ -33,6 +33,8 @@ MAX_FOLDER_BYTES = 255
 
 _META = "meta"
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\%\udc80-\udcff]")
+# Bytes that are no UTF-8 are U+DC80 to U+DCFF here; the other halves stand for nothing.
+_HALF_PAIR = re.compile(r"[\ud800-\udc7f\udd00-\udfff]")
 _DATE_FORMATS = {"none": "", "year": "%Y", "month": "%Y-%m", "day": "%Y-%m-%d"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 # The low bits of a ts count within a millisecond.
@@ -71,6 +73,8 @@ def folder_name(name: str, *, encode: bool = True) -> str:
     where = f"the name {name!r:.80}"
     if not name:
         raise UnsafePath("an empty schema or table name cannot be a folder")
+    if _HALF_PAIR.search(name):
+        raise UnsafePath(f"{where} has half of a surrogate pair, which is no text; use a table filter")
     if encode:
         folder = _UNSAFE.sub(_percent, name)
         folder = folder.replace(".", "%2E") if not folder.strip(".") else folder
@@ -164,7 +168,11 @@ def schema_file(
     if not schema or version <= 0:
         raise UnsafePath(f"a schema file needs a schema name and a version, not {schema!r} and {version}")
     parts = _table_folder(schema, table, table_id, encode) if table else [_schema_folder(schema, encode)]
-    return "/".join([*parts, _META, f"schema_{version}_{checksum:010d}.json"])
+    return "/".join([*parts, _META, schema_file_name(version, checksum)])
+
+
+def schema_file_name(version: int, checksum: int) -> str:
+    return f"schema_{version}_{checksum:010d}.json"
 
 
 def _table_folder(schema: str, table: str, table_id: int | None, encode: bool) -> list[str]:

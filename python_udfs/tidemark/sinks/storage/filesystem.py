@@ -262,6 +262,13 @@ class LocalStore(Store):
         with _explained("remove", self._at(path)), contextlib.suppress(FileNotFoundError):
             os.unlink(self._at(path))
 
+    def is_case_sensitive(self, folder: str) -> bool:
+        """Answered without a probe where the folder is there: under another spelling it is not."""
+        other = folder.swapcase()
+        if other != folder and os.path.isdir(self._at(folder)):
+            return not os.path.isdir(self._at(other))
+        return super().is_case_sensitive(folder)
+
     def remove_folder(self, folder: str) -> None:
         # A folder that is not empty after all stays.
         with contextlib.suppress(OSError):
@@ -331,7 +338,10 @@ class ObjectStore(Store):
     @contextlib.contextmanager
     def new_file(self, path: str) -> Iterator[IO[bytes]]:
         # Collected here and sent at once: an upload that is given up must not leave half an object.
-        with tempfile.NamedTemporaryFile(prefix="tidemark-") as file:
+        with _explained("find a folder for the temporary file of", f"{self.shown}/{path}"):
+            folder = tempfile.gettempdir()
+        where = f"a temporary file in {folder} for {self.shown}/{path} (TMPDIR chooses another folder)"
+        with _explained("write", where), tempfile.NamedTemporaryFile(prefix="tidemark-", dir=folder) as file:
             yield file
             file.flush()
             with self._explained("write", path):
