@@ -9,8 +9,17 @@ import pytest
 from storage_support import files_below, inserts, is_data, log_of, settings, table_named
 
 from support import golden, jsonl
+from tidemark.encode.paths import WORK
 from tidemark.sinks.storage import faults
-from tidemark.sinks.storage.errors import FileExists, NameCollision, StaleRange, StorageError, StoreError
+from tidemark.sinks.storage.doctor import examine
+from tidemark.sinks.storage.errors import (
+    FileExists,
+    InvalidTree,
+    NameCollision,
+    StaleRange,
+    StorageError,
+    StoreError,
+)
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.index import next_number
 from tidemark.sinks.storage.journal import read_checkpoint
@@ -228,6 +237,71 @@ def test_two_names_that_differ_by_case_are_refused_where_they_are_one_folder(sto
     with pytest.raises(NameCollision, match="table-id paths"):
         run(store, *tables, end=20)
     assert not [path for path in files_below(tmp_path) if is_data(path)]
+
+
+@pytest.mark.parametrize("names", [("t", "T"), ("caf\u00e9", "cafe\u0301"), ("db", "DB")])
+def test_a_name_is_refused_where_its_folder_is_that_of_an_earlier_run(store, tmp_path, names):
+    position = "schema" if "db" in names else "table"
+    first, second = (
+        inserts(table_named(**{position: name}), [(20 + place, [(1, "x")])])
+        for place, name in enumerate(names)
+    )
+    run(store, first, end=20)
+    before = files_below(tmp_path)
+    store.is_case_sensitive = lambda folder: False
+    with pytest.raises(NameCollision, match="are one folder on"):
+        run(store, second, end=21)
+    visible = {path: data for path, data in files_below(tmp_path).items() if not path.startswith(WORK)}
+    assert visible == before
+    assert run(store, inserts(first.table, [(21, [(2, "y")])]), end=22).rows == 1
+
+
+def test_names_of_a_tree_are_looked_up_only_where_case_does_not_matter(store):
+    listed = []
+    real = store.list
+    store.list = lambda folder: listed.append(folder) or real(folder)
+    run(store, rows(1), end=20)
+    assert not {"", "db"} & set(listed)
+    store.is_case_sensitive = lambda folder: False
+    run(store, rows(2, ts=21), end=21)
+    assert (listed.count(""), listed.count("db")) == (1, 1)
+
+
+# Schema files that are there already
+
+
+@pytest.mark.parametrize(("old", "new"), [(b'"VARCHAR"', b'"CHAR"'), (b": 10,", b": 11,"), (b"{", b"")])
+@pytest.mark.parametrize("version", [10, 15])
+def test_a_schema_file_that_is_not_what_its_name_says_stops_the_run(store, tmp_path, old, new, version):
+    """Version 15 goes on in the folder of version 10."""
+    run(store, rows(1), end=20)
+    (schema,) = tmp_path.glob("db/t/meta/schema_*.json")
+    content = schema.read_bytes()
+    schema.write_bytes(content.replace(old, new))
+    before = files_below(tmp_path)
+    given = settings(**GIVEN)
+    layout, span = StorageLayout(given), Span(20, 30)
+    with open_tree(store) as tree:
+        staged = stage(store, span, layout, given, [(rows(2, ts=21), version)])
+        with pytest.raises(InvalidTree, match="not what its name says") as raised:
+            publish(store, tree.lease, layout, span, staged, {})
+    assert str(schema) in str(raised.value)
+    assert "the checkpoint has not moved" in str(raised.value)
+    visible = {path: data for path, data in files_below(tmp_path).items() if not path.startswith(WORK)}
+    assert visible == before
+    schema.write_bytes(content)
+    assert run(store, rows(2, ts=21), end=30).files == (f"{FOLDER}/CDC000002.csv",)
+    assert examine(store, with_data=False).findings == []
+
+
+def test_a_schema_file_is_read_once_for_each_version_in_use(store, tmp_path):
+    run(store, rows(1), inserts(table_named(table="other"), [(20, [(1, "x")])]), end=20)
+    read = []
+    real = store.read_optional
+    store.read_optional = lambda path: read.append(path) or real(path)
+    days = inserts(table_named(), [(21, [(2, "x")]), (22 + (86_400_000 << 18), [(3, "x")])])
+    run(store, days, end=1 << 60, given=settings(date_separator="day", **GIVEN))
+    assert [path.split("/")[1] for path in read if "/schema_" in path] == ["t"]
 
 
 # Crashes: the process is killed at a point, the same command is given again, and the tree must be that of a run without the crash.

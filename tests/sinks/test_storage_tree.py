@@ -19,6 +19,7 @@ from storage_support import (
 
 from support import golden, jsonl
 from tidemark.config import load
+from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.errors import TidemarkError
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.layout import StorageLayout
@@ -280,7 +281,7 @@ def test_tables_that_the_filter_leaves_out_are_not_written(tmp_path):
     assert tables == {"orders"}
 
 
-def test_exchanging_a_partition_leaves_a_schema_file_for_both_tables():
+def exchange():
     """The event has the partitioned table's name as its extra name, and the exchanged table as its second table."""
     partitioned, plain = table_named(table="parts", table_id=1), table_named(table="plain", table_id=2)
     event = DDLEvent.build(
@@ -297,7 +298,11 @@ def test_exchanging_a_partition_leaves_a_schema_file_for_both_tables():
         partitioned.to_bytes(),
         (partitioned.to_bytes(), plain.to_bytes()),
     )
-    files = schema_files_of_ddl(event, StorageLayout(settings()))
+    return event
+
+
+def test_exchanging_a_partition_leaves_a_schema_file_for_both_tables():
+    files = schema_files_of_ddl(exchange(), StorageLayout(settings()))
     by_table = {path.split("/")[1]: json.loads(content) for path, content in files.items()}
     assert by_table["parts"]["Query"].startswith("alter table")
     assert (by_table["plain"]["Query"], by_table["plain"]["Type"], by_table["plain"]["TableVersion"]) == (
@@ -305,6 +310,35 @@ def test_exchanging_a_partition_leaves_a_schema_file_for_both_tables():
         0,
         50,
     )
+
+
+@pytest.mark.parametrize(
+    ("rules", "kept"), [(["db.parts"], {"parts"}), (["db.plain"], {"plain"}), (["db.other"], set())]
+)
+def test_exchanging_a_partition_leaves_schema_files_of_tables_that_are_kept(rules, kept):
+    taken = ChangefeedFilter(load({"filter": {"rules": rules}}).changefeed)
+    files = schema_files_of_ddl(exchange(), StorageLayout(settings()), None, taken)
+    assert {path.split("/")[1] for path in files} == kept
+
+
+@pytest.mark.parametrize(
+    "changefeed",
+    [
+        {"filter": {"rules": ["evo.*", "!evo.multi_a*"]}},
+        {"filter": {"event-filters": [{"matcher": ["evo.multi_a"], "ignore-event": ["rename table"]}]}},
+    ],
+)
+def test_of_a_statement_about_several_tables_only_those_are_written_that_the_changefeed_takes(
+    changefeed, tmp_path
+):
+    """RENAME TABLE multi_a TO multi_a2, multi_b TO multi_b2"""
+    given = load({**changefeed, "sink": {"date-separator": "none"}}, "file:///x?protocol=csv")
+    write_log_to_tree([log_of("evolve")], given, str(tmp_path))
+    renamed = [
+        json.loads(content) for path, content in files_below(tmp_path).items() if "meta/schema_" in path
+    ]
+    renamed = {file["Table"] for file in renamed if file["Query"].startswith("RENAME")}
+    assert renamed == {"multi_b2"}
 
 
 def test_a_statement_without_columns_is_a_warning():

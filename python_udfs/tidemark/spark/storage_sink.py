@@ -21,7 +21,6 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
-from tidemark.encode.ddl import statements
 from tidemark.log_schemas import LogSchemas
 from tidemark.logs import open_log, read_exactly
 from tidemark.sinks.decision_blocks import decisions_of
@@ -68,8 +67,7 @@ class StorageWriter(DataSourceArrowWriter):
         kept, warnings = ChangefeedFilter(settings.changefeed), []
         schema_files: dict[str, bytes] = {}
         for event in self._ddl_events():
-            if any(map(kept.takes_ddl, statements(event))):
-                schema_files |= schema_files_of_ddl(event, layout, warnings)
+            schema_files |= schema_files_of_ddl(event, layout, warnings, kept)
         published = publish(store, lease, layout, self.span, staged, schema_files)
         rows = sum(file.rows for stream in staged for file in stream.files)
         write_report(store, Report(self.span.start, self.span.end, rows, [*warnings, *published.warnings]))

@@ -13,7 +13,6 @@ import numpy as np
 
 from tidemark.config import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
-from tidemark.encode.ddl import statements
 from tidemark.encode.protocol import encoder_for
 from tidemark.logs import find_logs, open_log
 from tidemark.sinks.storage.errors import StorageError
@@ -46,12 +45,12 @@ def write_log_to_tree(
         if read.watermark <= tree.checkpoint:
             return Published(tree.checkpoint, False)
         span = Span(tree.checkpoint, read.watermark)
-        layout = StorageLayout(settings)
+        layout, kept = StorageLayout(settings), ChangefeedFilter(settings.changefeed)
         warnings: list[str] = []
         schema_files = {}
         for event in read.ddl_events:
             if event.finished_ts in span:
-                schema_files |= schema_files_of_ddl(event, layout, warnings)
+                schema_files |= schema_files_of_ddl(event, layout, warnings, kept)
         staged = stage(store, span, layout, settings, read.batches(), on_error)
         published = publish(store, tree.lease, layout, span, staged, schema_files)
         published.warnings[:0] = warnings
@@ -129,7 +128,7 @@ class _Read:
             self._dispatchers.setdefault(event.dispatcher_id, _Dispatcher()).restart(event.resolved_ts)
         elif isinstance(event, BatchDMLEvent) and event.transactions:
             self._rows(event)
-        elif isinstance(event, DDLEvent) and not event.not_sync and self._is_sent(event):
+        elif isinstance(event, DDLEvent) and not event.not_sync:
             # Every dispatcher of a table receives the event.
             self._ddl.setdefault((event.finished_ts, event.ddl_type, event.query), event)
 
@@ -142,9 +141,6 @@ class _Read:
         if self._filter.takes_table(schema.table.schema, schema.table.table):
             batch = decode_batch(event, schema.table)
             self._dispatchers[event.dispatcher_id].batches.append((batch, schema.table_info_version))
-
-    def _is_sent(self, event: DDLEvent) -> bool:
-        return any(map(self._filter.takes_ddl, statements(event)))
 
     @property
     def ddl_events(self) -> list[DDLEvent]:

@@ -152,6 +152,8 @@ def _plan(
     versions = SchemaVersions(store, dict(schema_files))
     versions.look_up(streams)
     folders = {staged.stream: versions.folder_version(staged) for staged in streams}
+    versions.verify()
+    _refuse_collisions(store, [*versions.planned, *(staged.schema_path for staged in streams)])
     by_index = {layout.index_path(stream, version): (stream, version) for stream, version in folders.items()}
     counts = Counter[str]()
     for staged in streams:
@@ -176,7 +178,6 @@ def _plan(
             data.append(DataStep(file.path, f"{folder}/{name}", file.size, file.checksum))
             last_names[index] = name
             numbers[index] += 1
-    _refuse_collisions(store, [step.path for step in data] + list(versions.planned))
     return Journal(
         span.start,
         span.end,
@@ -186,12 +187,27 @@ def _plan(
     )
 
 
-def _refuse_collisions(store: Store, paths: list[str]) -> None:
-    """Two paths that are one file where case, or the way an accent is written, does not matter."""
-    seen: dict[str, str] = {}
-    for path in paths:
-        other = seen.setdefault(unicodedata.normalize("NFC", path).casefold(), path)
-        if other != path and not store.is_case_sensitive(WORK):
-            raise NameCollision(
-                f"{other} and {path} are one file on {store.shown}, which does not tell upper from lower case; use table-id paths"
-            )
+def _refuse_collisions(store: Store, schema_files: list[str]) -> None:
+    """Two tables (or databases) whose folders are one where case, or the way an accent is written, does not matter: of this run, or of the tree."""
+    if store.is_case_sensitive(WORK):
+        return
+    spelled: dict[str, str] = {}
+    for folder in sorted({path.rpartition("/meta/")[0] for path in schema_files}):
+        parts = folder.split("/")
+        for depth in range(len(parts)):
+            parent = "/".join(parts[:depth])
+            if _folded(f"{parent}/") not in spelled:
+                spelled[_folded(f"{parent}/")] = parent
+                spelled |= {
+                    _folded(entry.path): entry.path for entry in store.list(parent) if entry.is_folder
+                }
+            path = "/".join(parts[: depth + 1])
+            other = spelled.setdefault(_folded(path), path)
+            if other != path:
+                raise NameCollision(
+                    f"{other} and {path} are one folder on {store.shown}, which does not tell upper from lower case; use table-id paths"
+                )
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path).casefold()

@@ -14,12 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode import paths
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import InvalidSchemaFile
 from tidemark.encode.schema_file import SchemaFile
+from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import Store
 from tidemark.sinks.storage.layout import StorageLayout
+from tidemark.sinks.storage.tree import load_schema_file
 from tidemark.sinks.storage.writer import StagedStream
 from tidemark.wire.events.ddl import DDLEvent
 
@@ -27,11 +30,14 @@ EXCHANGE_PARTITION = 42
 
 
 def schema_files_of_ddl(
-    event: DDLEvent, layout: StorageLayout, warnings: list[str] | None = None
+    event: DDLEvent,
+    layout: StorageLayout,
+    warnings: list[str] | None = None,
+    kept: ChangefeedFilter | None = None,
 ) -> dict[str, bytes]:
-    """Path -> content of the schema files that a DDL event leaves."""
+    """Path -> content of the schema files that a DDL event leaves, of the statements and tables that the changefeed takes."""
     found = {}
-    for file, table_id in _files_of(event, layout):
+    for file, table_id in _files_of(event, layout, kept):
         if layout.table_id_paths and not file.table:
             # Databases have no id that a folder could be named after.
             continue
@@ -45,13 +51,16 @@ def schema_files_of_ddl(
     return found
 
 
-def _files_of(event: DDLEvent, layout: StorageLayout) -> list[tuple[SchemaFile, int | None]]:
+def _files_of(
+    event: DDLEvent, layout: StorageLayout, kept: ChangefeedFilter | None
+) -> list[tuple[SchemaFile, int | None]]:
     """Schema files with the id of their table."""
-    if event.ddl_type == EXCHANGE_PARTITION:
-        return _exchanged(event, layout)
+    taken = [ddl for ddl in statements(event) if kept is None or kept.takes_ddl(ddl)]
+    if taken and event.ddl_type == EXCHANGE_PARTITION:
+        files = _exchanged(event, layout)
+        return [item for item in files if kept is None or kept.takes_table(item[0].schema, item[0].table)]
     return [
-        (layout.schema_file_of_ddl(ddl), ddl.table_info.table_id if ddl.table_info else None)
-        for ddl in statements(event)
+        (layout.schema_file_of_ddl(ddl), ddl.table_info.table_id if ddl.table_info else None) for ddl in taken
     ]
 
 
@@ -86,6 +95,8 @@ class SchemaVersions:
         self.planned = dict(planned)
         # meta folder -> (version, hash) of its schema files
         self._known: dict[str, set[tuple[int, int]]] = {}
+        # Schema files of the tree that rows of this run rely on.
+        self._used: dict[str, None] = {}
 
     def look_up(self, streams: Iterable[StagedStream]) -> None:
         """Find out which schema files there are for the tables of these streams."""
@@ -101,14 +112,34 @@ class SchemaVersions:
     def folder_version(self, staged: StagedStream) -> int:
         version, checksum = staged.stream.version, staged.schema_checksum
         known = self._known[_meta_folder(staged)]
-        if (version, checksum) in known:
-            return version
-        same = [other for other, other_checksum in known if other < version and other_checksum == checksum]
-        if same:
-            return max(same)
-        self.planned[staged.schema_path] = staged.schema_content.encode()
-        known.add((version, checksum))
+        if (version, checksum) not in known:
+            same = [
+                other for other, other_checksum in known if other < version and other_checksum == checksum
+            ]
+            if not same:
+                self.planned[staged.schema_path] = staged.schema_content.encode()
+                known.add((version, checksum))
+                return version
+            version = max(same)
+        path = f"{_meta_folder(staged)}/{paths.schema_file_name(version, checksum)}"
+        if path not in self.planned:
+            self._used[path] = None
         return version
+
+    def verify(self) -> None:
+        """The schema files that are in use already must be what their names say: consumers read rows by them."""
+
+        def verify(path: str) -> None:
+            try:
+                load_schema_file(self._store, path)
+            except InvalidSchemaFile as error:
+                raise InvalidTree(
+                    f"{self._store.shown}/{path} is not what its name says, so nobody can read the rows by it: {error}. "
+                    "Nothing was published and the checkpoint has not moved: put the file back as it was and run again, "
+                    "or write the tree again to another prefix"
+                ) from None
+
+        self._store.for_each(verify, self._used)
 
 
 def _meta_folder(staged: StagedStream) -> str:
