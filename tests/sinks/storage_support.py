@@ -11,6 +11,12 @@ import pyarrow as pa
 from support import golden
 from tidemark.config import load
 from tidemark.wire import types
+from tidemark.wire.chunk import encode_chunk
+from tidemark.wire.events.batch_dml import BatchDMLEvent
+from tidemark.wire.events.dml import DMLEvent, pack_keys
+from tidemark.wire.events.handshake import HandshakeEvent
+from tidemark.wire.events.resolved import ResolvedEvent
+from tidemark.wire.registry import encode
 from tidemark.wire.rows import DELETE, INSERT, UPDATE, Changes, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
 from tidemark.wire.text import canonical_values
@@ -142,3 +148,30 @@ def inserts(
         row_key=pa.nulls(count, pa.binary()),
     )
     return RowBatch(table, pa.RecordBatch.from_arrays(arrays, schema=table.arrow_schema), changes, b"d" * 16)
+
+
+def log_of_inserts(path: Path, table: TableInfo, rows: list[tuple]) -> Path:
+    """A log of one dispatcher: a frame, with one transaction, for each row."""
+    dispatcher = b"d" * 16
+    frames = [encode(HandshakeEvent(TS, 1, 1, dispatcher, table.to_bytes()))]
+    for place, row in enumerate(rows):
+        dml = DMLEvent(
+            dispatcher_id=dispatcher,
+            physical_table_id=table.table_id,
+            start_ts=TS + 10 * place + 1,
+            commit_ts=TS + 10 * place + 2,
+            seq=place + 2,
+            epoch=1,
+            row_count=1,
+            approximate_size=0,
+            previous_total_offset=0,
+            row_types=bytes([INSERT]),
+            key_count=1,
+            keys=pack_keys([str(place).encode()]),
+        )
+        arrays = [pa.array([value], kind.type) for value, kind in zip(row, table.arrow_schema, strict=True)]
+        chunk = encode_chunk(pa.RecordBatch.from_arrays(arrays, schema=table.arrow_schema), table)
+        frames.append(encode(BatchDMLEvent((dml,), chunk)))
+    frames.append(encode(ResolvedEvent(TS + 10 * len(rows) + 2, 1, len(rows) + 1, dispatcher)))
+    path.write_bytes(b"".join(frames))
+    return path

@@ -5,6 +5,7 @@ import shutil
 
 import pyarrow.parquet as pq
 import pytest
+from storage_support import log_of_inserts
 from test_logged_rows import read_log
 from test_storage_tree_input import transactions_of
 
@@ -13,7 +14,9 @@ from tidemark.errors import TidemarkError
 from tidemark.joined_frames import BadFrame
 from tidemark.spark.row_change_writer import BatchFiles, RowChangeWriter
 from tidemark.spark.row_changes import error_batch
+from tidemark.wire import types
 from tidemark.wire.errors import InvalidField
+from tidemark.wire.table_info import Column, TableInfo
 
 LOG = golden("streams/orders.bin")
 
@@ -75,3 +78,43 @@ def test_a_log_that_is_gone_is_named(tmp_path):
     log.unlink()
     with pytest.raises(TidemarkError, match=r"log\.bin.* put the log back"):
         task.write(iter([transactions]))
+
+
+def table_with(name, column_type, **more):
+    key = Column(1, "id", 0, types.INT, flag=types.PRIMARY_KEY | types.NOT_NULL, flen=11)
+    hidden = Column(2, name, 1, column_type, **more)
+    return TableInfo.build("d", "t", 100, 1, columns=[key, hidden], is_active_active=True)
+
+
+TEXT = {"flen": 100, "charset": "utf8mb4", "collate": "utf8mb4_bin"}
+
+
+@pytest.mark.parametrize(
+    ("name", "column_type", "more", "values"),
+    [
+        ("_tidb_origin_ts", types.VARCHAR, TEXT, ["7", "not a ts", None]),
+        ("_tidb_origin_ts", types.BIGINT, {"flag": types.UNSIGNED}, [7, 1 << 63, None]),
+        (
+            "_tidb_softdelete_time",
+            types.VARCHAR,
+            {"flag": types.BINARY, "charset": "binary"},
+            [b"x", b"\xff", None],
+        ),
+    ],
+)
+def test_a_hidden_column_that_holds_something_else_costs_only_its_frame(
+    tmp_path, name, column_type, more, values
+):
+    table = table_with(name, column_type, **more)
+    log = log_of_inserts(tmp_path / "log.bin", table, list(enumerate(values)))
+    transactions = transactions_of(log)
+    task = writer(tmp_path / "table", log)
+    task.commit([task.write(iter([transactions]))])
+    rows = {row["offset"]: row for row in written(tmp_path / "table")}
+    good, bad, empty = (rows[offset] for offset in transactions.column("offset").to_pylist())
+    assert (bad["error_reason"], bad["op"], bad["key"]) == ("invalid_field", None, None)
+    assert f"column {name} of d.t holds something else than" in bad["error_message"]
+    assert bad["error_bytes"]
+    assert [row["error_reason"] for row in (good, empty)] == [None, None]
+    assert [json.loads(row["post"])["id"] for row in (good, empty)] == ["0", "2"]
+    assert good["origin_ts" if "origin" in name else "new_softdelete_time"] in (7, "x")

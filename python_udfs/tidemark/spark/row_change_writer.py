@@ -9,7 +9,7 @@ Options       path      folder of the table; a batch goes to {path}/batch_id={ba
 Rows          transactions: their batch, and their place in a log, best sorted by it
 Guarantees    Payloads and JSON never travel between Python and the JVM, which is what the decoding of rows used to cost most. Nothing refers to the files before
               the commit, which also removes what earlier attempts left in the folders of these batches.
-              A frame that cannot be decoded gives one row with its place and `error_reason`, and nothing else.
+              A frame that cannot be decoded, or whose hidden columns hold what they cannot, gives one row with its place and `error_reason`, and nothing else.
 Example       see macros/materializations/decoded.sql
 """
 
@@ -27,11 +27,12 @@ from pyarrow import fs
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, WriterCommitMessage
 
 from tidemark.errors import TidemarkError
-from tidemark.joined_frames import BadFrame, DecodedFrames, frames_at
+from tidemark.joined_frames import BadFrame, DecodedFrames, FrameGroup, frames_at
 from tidemark.log_schemas import LogSchemas
 from tidemark.logs import open_log
-from tidemark.sinks.row_batches import take
+from tidemark.sinks.row_batches import compacted, take
 from tidemark.spark.row_changes import ARROW_SCHEMA, SCHEMA, error_batch, row_change_batch
+from tidemark.wire.errors import WireError
 
 TRANSACTIONS = "upstream_id string, file string, `offset` bigint, seq bigint, batch_id bigint"
 ROW_GROUP_BYTES = 64 * 1024 * 1024
@@ -108,15 +109,42 @@ def row_change_batches(
                 for found in frames_at(wanted.frames.tolist(), upstream_id, log, schemas):
                     decoded, bad = (None, [found]) if isinstance(found, BadFrame) else found.decode()
                     if decoded is not None:
-                        rows = wanted.of(decoded)
-                        version = found.schema.table_info_version
-                        yield batch_id, row_change_batch(upstream_id, file, rows, version)
+                        rows, refused = _rows(upstream_id, file, wanted.of(decoded), found)
+                        bad += refused
+                        for batch in rows:
+                            yield batch_id, batch
                     for frame in bad:
                         yield batch_id, error_batch(upstream_id, file, frame)
         except OSError as error:
             raise TidemarkError(
                 f"{file}: {error}; it was planned for this run and its rows are still to be read: put the log back"
             ) from None
+
+
+def _rows(
+    upstream_id: str, file: str, decoded: DecodedFrames, group: FrameGroup
+) -> tuple[list[pa.RecordBatch], list[BadFrame]]:
+    """Rows as they stand in the warehouse, and the frames whose rows cannot stand there."""
+    version = group.schema.table_info_version
+    try:
+        return [row_change_batch(upstream_id, file, decoded, version)], []
+    except WireError:
+        # One of the frames that were joined, or more. The others have done nothing wrong.
+        payloads = dict(group.frames)
+    rows, bad = [], []
+    for offset in np.unique(decoded.offset).tolist():
+        which = np.flatnonzero(decoded.offset == offset)
+        try:
+            rows.append(row_change_batch(upstream_id, file, _some(decoded, which), version))
+        except WireError as error:
+            bad.append(BadFrame(offset, payloads[offset], error.at(offset)))
+    return rows, bad
+
+
+def _some(decoded: DecodedFrames, which: np.ndarray) -> DecodedFrames:
+    return DecodedFrames(
+        compacted(take(decoded.batch, which)), decoded.offset[which], decoded.row_number[which]
+    )
 
 
 def _logs(transactions: pa.RecordBatch) -> Iterator[tuple[tuple[int, str, str], np.ndarray]]:
@@ -154,8 +182,7 @@ class _Wanted:
             kept[low:high] = np.isin(seq[low:high], self._seqs[self._ends[number] : self._ends[number + 1]])
         if kept.all():
             return decoded
-        which = np.flatnonzero(kept)
-        return DecodedFrames(take(decoded.batch, which), decoded.offset[which], decoded.row_number[which])
+        return _some(decoded, np.flatnonzero(kept))
 
 
 class BatchFiles:

@@ -8,6 +8,7 @@ import pyarrow as pa
 from tidemark.encode.warehouse import key_texts, value_texts
 from tidemark.joined_frames import BadFrame, DecodedFrames
 from tidemark.spark.event_log import QUARANTINE_BYTES
+from tidemark.wire.errors import InvalidField
 from tidemark.wire.rows import NO_ROW, RowBatch, op_names
 from tidemark.wire.table_info import TableInfo
 
@@ -79,7 +80,7 @@ def error_batch(upstream_id: str, file: str, frame: BadFrame) -> pa.RecordBatch:
 def row_change_batch(
     upstream_id: str, file: str, decoded: DecodedFrames, table_info_version: int
 ) -> pa.RecordBatch:
-    """Decoded rows as they stand in the warehouse."""
+    """Decoded rows as they stand in the warehouse. InvalidField where a hidden column holds what it cannot."""
     batch = decoded.batch
     table, changes, count = batch.table, batch.changes, len(batch.changes)
     values = value_texts(batch.columns, table)
@@ -129,7 +130,15 @@ def _hidden(batch: RowBatch, name: str, rows: pa.Array, kind: pa.DataType) -> pa
     """A hidden column of the given images; null for tables that do not have it."""
     if name not in batch.table.columns_by_name:
         return pa.nulls(len(rows), kind)
-    return batch.columns.column(name).cast(kind).take(rows)
+    values = batch.columns.column(name).take(rows)
+    try:
+        return values.cast(kind)
+    except pa.ArrowException as error:
+        # Any table may have a column of this name.
+        wanted = "a ts" if kind == pa.int64() else "a time"
+        raise InvalidField(
+            f"column {name} of {batch.table.schema}.{batch.table.table} holds something else than {wanted}: {error}"
+        ) from None
 
 
 def _keys(batch: RowBatch) -> pa.Array:

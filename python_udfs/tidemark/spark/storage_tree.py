@@ -23,11 +23,13 @@ from tidemark.config import load
 from tidemark.config.secrets import expand_environment
 from tidemark.joined_frames import DecodedFrames
 from tidemark.sinks.row_batches import take
+from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import open_store, store_of
 from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.reader import read_file, readable_files
 from tidemark.sinks.storage.tree import DataFile, Folder, Tree, scan_tree
 from tidemark.spark import row_changes, storage_sink
+from tidemark.wire.errors import WireError
 
 
 class StorageSource(DataSource):
@@ -83,6 +85,9 @@ class StorageReader(DataSourceReader):
         batch = read_file(tree, folder, partition.file, settings)
         rows = np.flatnonzero(batch.changes.commit_ts <= np.uint64(partition.checkpoint))
         decoded = DecodedFrames(take(batch, rows), np.zeros(len(rows), np.int64), rows)
-        file = f"{store.shown}/{partition.file.path}"
-        found = row_changes.row_change_batch(self.upstream_id, file, decoded, folder.version)
+        path = f"{store.shown}/{partition.file.path}"
+        try:
+            found = row_changes.row_change_batch(self.upstream_id, path, decoded, folder.version)
+        except WireError as error:
+            raise InvalidTree(f"{path}: {error.message}") from None
         yield found.cast(row_changes.PLAIN_SCHEMA)
