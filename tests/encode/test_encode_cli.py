@@ -102,3 +102,54 @@ def test_a_sink_without_an_encoder_is_refused(capfdbinary, uri, text):
     assert status == 2
     assert not messages
     assert text in error
+
+
+def rows_of(capfdbinary, log, *arguments):
+    _, messages, _ = encode(
+        capfdbinary, golden(f"streams/{log}.bin"), "--sink-uri", "file:///x?protocol=csv", *arguments
+    )
+    return [message for message in messages if message["kind"] == "row"]
+
+
+def test_what_event_filters_leave_out_is_not_printed(capfdbinary, tmp_path):
+    changefeed = tmp_path / "c.toml"
+    changefeed.write_text(
+        "[[filter.event-filters]]\nmatcher = ['shop.orders']\nignore-event = ['delete', 'update', 'create table']\n"
+    )
+    whole = rows_of(capfdbinary, "orders")
+    kept = rows_of(capfdbinary, "orders", "--changefeed", changefeed)
+    assert kept == [row for row in whole if row["table"] != "orders" or row["value_text"].startswith('"I"')]
+    assert len(kept) < len(whole)
+    _, messages, _ = encode(
+        capfdbinary, golden("streams/orders.bin"), "--sink-uri", KAFKA, "--changefeed", changefeed
+    )
+    assert "orders" not in {message["table"] for message in messages if message["kind"] == "ddl"}
+
+
+def test_transactions_are_left_out_by_their_start_ts(capfdbinary, tmp_path):
+    rows = jsonl("streams/orders.rows.jsonl")
+    changefeed = tmp_path / "c.toml"
+    changefeed.write_text(f"[filter]\nignore-txn-start-ts = [{rows[3]['start_ts']}]\n")
+    kept = [row["commit_ts"] for row in rows if row["start_ts"] != rows[3]["start_ts"]]
+    printed = rows_of(capfdbinary, "orders", "--changefeed", changefeed)
+    assert [row["commit_ts"] for row in printed] == kept
+
+
+def test_with_row_policy_a_soft_delete_is_a_delete_of_the_old_row(capfdbinary):
+    raw = rows_of(capfdbinary, "active_active")
+    assert len(raw) == len(jsonl("streams/active_active.rows.jsonl"))
+    sent = rows_of(capfdbinary, "active_active", "--row-policy")
+    ops = [(row["table"], row["value_text"][1]) for row in sent]
+    rows = jsonl("streams/active_active.rows.jsonl")
+    becomes_deleted = [
+        row
+        for row in rows
+        if row["op"] == "update"
+        and row["table"] in ("acct", "soft", "comp")
+        and not (row["pre"].get("_tidb_softdelete_time") or "")
+        and row["post"].get("_tidb_softdelete_time")
+    ]
+    assert sum(table in ("acct", "soft", "comp") and op == "D" for table, op in ops) == len(becomes_deleted)
+    assert ("plain", "D") in ops
+    deleted = [row for row in sent if row["table"] == "soft" and row["value_text"].startswith('"D"')]
+    assert all("2025-04" not in row["value_text"] for row in deleted)

@@ -1,8 +1,11 @@
 """Print what a sink would send for a log: one JSON object per message, in stream order.
 
 An object has kind (row, ddl or watermark), schema, table, commit_ts and topic (null for storage sinks); the message as key_text and value_text where
-the bytes are UTF-8, else as key and value in base64, and null where there is none; and error where a row cannot be encoded. Tables that
-the changefeed's filter leaves out are not printed. Soft-delete and active-active rules are not applied: rows are shown as they came.
+the bytes are UTF-8, else as key and value in base64, and null where there is none; and error where a row cannot be encoded.
+
+What the changefeed leaves out is not printed: tables, row changes and DDL statements by its filters, transactions by their start ts, and rows by bdr-mode and
+enable-active-active. Rows of tables with the flags of soft delete or active-active are shown as they came, for comparison with the output of TiCDC's encoders;
+with --row-policy they are what a sink sends: no hard deletes, and soft deletes as deletes.
 
 A watermark is printed when a Resolved event moves the smallest resolved ts of all running dispatchers. What cannot be decoded is reported on
 stderr with file and offset, and everything around it is still read.
@@ -17,7 +20,10 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from tidemark import compat
 from tidemark.cli.progress import Progress
@@ -25,6 +31,7 @@ from tidemark.config.load import load
 from tidemark.config.settings import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.dispatch.router import Router
+from tidemark.dispatch.row_policy import NOT_SENT, RowPolicy
 from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import EncodeError
@@ -33,13 +40,14 @@ from tidemark.logs import find_logs, open_log
 from tidemark.registry.open import check_url, open_url
 from tidemark.registry.recorded import Recorded
 from tidemark.registry.sequential import SequentialIds
+from tidemark.sinks.row_batches import take
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.framing import Frame, Skipped, scan
 from tidemark.wire.json_form import json_line
 from tidemark.wire.registry import decode
-from tidemark.wire.rows import RowBatch, decode_batches
+from tidemark.wire.rows import DELETE, NO_ROW, RowBatch, decode_batches
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.tracker import SchemaTracker
 from tidemark.wire.watermark import Watermark
@@ -67,6 +75,11 @@ def add_arguments(parser) -> None:
         help="follow the design documents or TiCDC as shipped",
     )
     parser.add_argument(
+        "--row-policy",
+        action="store_true",
+        help="treat rows of soft-delete and active-active tables as sinks do",
+    )
+    parser.add_argument(
         "--schemas",
         metavar="FILE",
         nargs="?",
@@ -85,12 +98,13 @@ def run(args) -> int:
     if settings.protocol != "avro":
         if args.schemas or args.registry:
             raise EncodeError("--schemas and --registry are for protocol=avro")
-        return _print(args, _Shown(settings, encoder_for(settings)), None)
+        return _print(args, _Shown(settings, encoder_for(settings), args.row_policy), None)
     if settings.uri.options.schema_registry:
         check_url(settings.uri.options.schema_registry)
     registry = Recorded(open_url(args.registry) if args.registry else SequentialIds())
     between = args.schemas == _BETWEEN_MESSAGES
-    shown = _Shown(settings, AvroEncoder(settings, registry=registry), registry if between else None)
+    encoder = AvroEncoder(settings, registry=registry)
+    shown = _Shown(settings, encoder, args.row_policy, registry if between else None)
     if between or args.schemas is None:
         return _print(args, shown, None)
     with open(args.schemas, "wb") as schemas:
@@ -180,11 +194,14 @@ class _Reader:
 class _Shown:
     """Messages as JSON objects."""
 
-    def __init__(self, settings: Settings, encoder: Encoder, registry: Recorded | None = None):
+    def __init__(
+        self, settings: Settings, encoder: Encoder, row_policy: bool, registry: Recorded | None = None
+    ):
         self._encoder = encoder
         self._registry = registry
         self._router = Router.for_topics(settings)
         self._filter = ChangefeedFilter(settings.changefeed)
+        self._policy = RowPolicy(settings, table_flags=row_policy)
         self._seen_ddl: set[tuple[int, int, str]] = set()
 
     def messages(self, found: RowBatch | DDLEvent | int) -> Iterator[dict[str, Any]]:
@@ -194,7 +211,10 @@ class _Shown:
 
     def _rows(self, batch: RowBatch) -> Iterator[dict[str, Any]]:
         table = batch.table
-        if not len(batch.changes) or not self._filter.takes_table(table.schema, table.table):
+        if not self._filter.takes_table(table.schema, table.table):
+            return
+        batch = _sent(batch, self._policy.ops(batch))
+        if not len(batch.changes):
             return
         topic = self._router.route(table.schema, table.table).topic if self._router else None
         encoded = self._encoder.encode_rows(batch)
@@ -232,6 +252,17 @@ class _Shown:
         if message is not None:
             topic = self._router.ddl_topic("", "") if self._router else None
             yield _shown("watermark", "", "", ts, topic, message)
+
+
+def _sent(batch: RowBatch, ops: np.ndarray) -> RowBatch:
+    """The row changes that are sent, as what they are sent."""
+    sent = take(batch, np.flatnonzero(ops != NOT_SENT))
+    op = ops[ops != NOT_SENT]
+    changes = sent.changes
+    if np.array_equal(op, changes.op):
+        return sent
+    post = np.where(op == DELETE, NO_ROW, changes.post)
+    return replace(sent, changes=replace(changes, op=op, post=post))
 
 
 def _shown(

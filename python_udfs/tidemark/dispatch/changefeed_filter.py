@@ -1,6 +1,6 @@
 """What a changefeed leaves out: tables by its filter rules, DDL statements also by its event filters.
 
-Row changes are judged by the model `row_policy`; here is what tools and sinks need outside of SQL.
+Row changes are judged by the model `row_policy`, and by row_policy.py for tools without models; here is what tools and sinks need outside of SQL.
 """
 
 from __future__ import annotations
