@@ -1,5 +1,5 @@
 -- one row per key of a table: the write that won, over all upstreams and batches; deleted rows stay as tombstones
--- depends_on: {{ ref('sync_points') }}, {{ ref('int_checkpoints') }} (which ts a snapshot can have)
+-- depends_on: {{ ref('sync_points') }} (which ts a snapshot can have)
 {% set as_of_ts = tidemark.as_of_ts() %}
 
 with
@@ -24,52 +24,75 @@ with
     ),
 {% endif %}
 
-ddl_events as (
-    select * from {{ ref('stg_ddl_events') }}
-    where error_reason is null {% if as_of_ts is not none %} and finished_ts <= {{ as_of_ts }}{% endif %}
-),
-
 table_versions as (
     select * from {{ ref('table_versions') }}
-    {% if as_of_ts is not none %}where valid_from_ts <= {{ as_of_ts }}{% endif %}
 ),
 
--- a renamed table takes its rows along
-table_names as (
+ddl_events as (
+    select * from {{ ref('stg_ddl_events') }} where error_reason is null
+),
+
+-- statements count as far as rows do
+shown as (
     select
         upstream_id,
-        table_id,
-        max_by(schema_name, struct(valid_from_ts, table_version)) as schema_name,
-        max_by(table_name, struct(valid_from_ts, table_version)) as table_name
-    from table_versions
-    group by upstream_id, table_id
+        {{ 'max(checkpoint_ts)' if as_of_ts is none else as_of_ts ~ 'L' }} as shown_ts
+    from {{ ref('int_checkpoints') }}
+    group by upstream_id
 ),
 
--- a table or partition that is dropped or truncated loses its rows
-dropped_tables as (
+-- a renamed table takes its rows along; one that is dropped or truncated, by itself or with its database, loses them
+tables as (
+    select
+        table_versions.upstream_id,
+        table_versions.table_id,
+        max_by(table_versions.schema_name, table_versions.valid_from_ts) as schema_name,
+        max_by(table_versions.table_name, table_versions.valid_from_ts) as table_name,
+        max_by(
+            case when table_versions.valid_to_ts <= shown.shown_ts then table_versions.valid_to_ts end,
+            table_versions.valid_from_ts
+        ) as gone_ts
+    from table_versions
+    inner join shown
+        on table_versions.upstream_id = shown.upstream_id and table_versions.valid_from_ts <= shown.shown_ts
+    group by table_versions.upstream_id, table_versions.table_id
+),
+
+-- drop partition and truncate partition take rows away; other statements that end a partition move its rows to another one
+partition_drops as (
+    select
+        ddl_events.upstream_id,
+        ddl_events.finished_ts,
+        explode(ddl_events.dropped_table_ids) as physical_table_id
+    from ddl_events
+    inner join shown on ddl_events.upstream_id = shown.upstream_id and ddl_events.finished_ts <= shown.shown_ts
+    where ddl_events.ddl_type in (20, 23)
+),
+
+dropped_partitions as (
     select
         upstream_id,
         physical_table_id,
         max(finished_ts) as dropped_ts
-    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped
+    from partition_drops
     group by upstream_id, physical_table_id
 ),
 
 remaining as (
     select
-        coalesce(table_names.schema_name, winners.schema_name) as schema_name,
-        coalesce(table_names.table_name, winners.table_name) as table_name,
+        coalesce(tables.schema_name, winners.schema_name) as schema_name,
+        coalesce(tables.table_name, winners.table_name) as table_name,
         winners.key,
         winners.write_order,
         winners.write
     from winners
-    left join table_names
-        on winners.write.upstream_id = table_names.upstream_id and winners.write.table_id = table_names.table_id
-    left join dropped_tables
+    left join tables
+        on winners.write.upstream_id = tables.upstream_id and winners.write.table_id = tables.table_id
+    left join dropped_partitions
         on
-            winners.write.upstream_id = dropped_tables.upstream_id
-            and winners.write.physical_table_id = dropped_tables.physical_table_id
-    where dropped_tables.dropped_ts is null or winners.write.commit_ts > dropped_tables.dropped_ts
+            winners.write.upstream_id = dropped_partitions.upstream_id
+            and winners.write.physical_table_id = dropped_partitions.physical_table_id
+    where winners.write.commit_ts > coalesce(greatest(tables.gone_ts, dropped_partitions.dropped_ts), 0)
 ),
 
 latest as (

@@ -9,13 +9,28 @@ table_filter as (
     select * from {{ ref('table_filter') }} where is_replicated
 ),
 
-replicated as (
-    select table_versions.*
+-- a table that got an old name back needs no other schema
+appearances as (
+    select
+        table_versions.*,
+        row_number() over (
+            partition by
+                table_versions.upstream_id,
+                table_versions.table_id,
+                table_versions.table_version,
+                table_versions.schema_name,
+                table_versions.table_name
+            order by table_versions.valid_from_ts
+        ) as appearance
     from table_versions
     inner join table_filter
         on
             table_versions.schema_name = table_filter.schema_name
             and table_versions.table_name = table_filter.table_name
+),
+
+replicated as (
+    select * except (appearance) from appearances where appearance = 1
 ),
 
 -- a registry judges a schema by those before it, so all versions are played in one go, in their order
