@@ -1,31 +1,36 @@
 {#
-  The current rows of a source table with real columns of real Spark types, for use behind `from`.
+  The current rows of a source table with real columns of real Spark types, for use behind `from`. The columns are those of its latest version (with `as_of_ts`, the latest
+  by then); a row that was written with an earlier one has its values in them as the statements since would have left them.
 
   with_deleted: keep the tombstones of deleted rows, too.
   Example: select * from {{ tidemark.table('shop', 'orders') }}
 #}
 {% macro table(schema_name, table_name, with_deleted=false) %}
-  {%- set current_rows, versions = ref('current_rows'), ref('table_versions') -%}
+  {%- set current_rows = ref('current_rows') -%}
+  {%- set versions = tidemark.table_history(schema_name, table_name) -%}
   {%- if not execute -%}
     {{ return(current_rows) }}
   {%- endif -%}
-  {%- set found = run_query(
-    'select to_json(max_by(columns, struct(valid_from_ts, table_version))) from ' ~ versions
-    ~ ' where schema_name = ' ~ tidemark.text_literal(schema_name) ~ ' and table_name = ' ~ tidemark.text_literal(table_name)
-  ) -%}
-  {%- if found | length == 0 or found[0][0] is none -%}
-    {% do exceptions.raise_compiler_error(
-      'no log so far mentions a table ' ~ schema_name ~ '.' ~ table_name ~ '; `select distinct schema_name, table_name from ' ~ versions ~ '` lists those there are'
-    ) %}
-  {%- endif -%}
-  {%- set fields, selected = [], [] -%}
-  {%- for column in fromjson(found[0][0]) if not column.is_virtual_generated -%}
-    {% do fields.append(adapter.quote(column.name) ~ ' string') %}
-    {% do selected.append(tidemark.spark_value(column, 'row.' ~ adapter.quote(column.name)) ~ ' as ' ~ adapter.quote(column.name)) %}
+  {%- set columns = versions[-1].columns | rejectattr('is_virtual_generated') | list -%}
+  {%- set readings = tidemark.column_readings(tidemark.column_sources(versions, columns), columns) -%}
+  {%- set fields, selected, is_layout = [], [], [] -%}
+  {%- for layout in readings.others -%}
+    {% do is_layout.append('when ' ~ layout.versions | join(' or ') ~ ' then ' ~ loop.index) %}
+  {%- endfor -%}
+  {%- for column in columns -%}
+    {%- set name, place, cases = adapter.quote(column.name), loop.index0, [] -%}
+    {% do fields.append(name ~ ' string') %}
+    {%- for layout in readings.others -%}
+      {%- if layout.expressions[place] != readings.latest[place] -%}{% do cases.append(' when ' ~ loop.index ~ ' then ' ~ layout.expressions[place]) %}{%- endif -%}
+    {%- endfor -%}
+    {%- set value = readings.latest[place] if is_layout else tidemark.spark_value(column, 'row.' ~ name) -%}
+    {% do selected.append(('case layout' ~ cases | join ~ ' else ' ~ value ~ ' end' if cases else value) ~ ' as ' ~ name) %}
   {%- endfor -%}
   {{ return(
-    '(select ' ~ selected | join(', ') ~ ' from (select from_json(values, ' ~ tidemark.text_literal(fields | join(', '))
-    ~ ') as row, origin_ts from ' ~ current_rows
+    '(select ' ~ selected | join(', ') ~ ' from (select origin_ts, from_json(values, '
+    ~ ("'map<string, string>'" if is_layout else tidemark.text_literal(fields | join(', '))) ~ ') as row'
+    ~ (', case ' ~ is_layout | join(' ') ~ ' else 0 end as layout' if is_layout else '')
+    ~ ' from ' ~ current_rows
     ~ ' where schema_name = ' ~ tidemark.text_literal(schema_name) ~ ' and table_name = ' ~ tidemark.text_literal(table_name)
     ~ ('' if with_deleted else ' and not is_deleted') ~ '))'
   ) }}

@@ -14,6 +14,7 @@ from histories import START_TS, Transaction
 
 from tidemark.wire.chunk import encode_chunk
 from tidemark.wire.events.batch_dml import BatchDMLEvent
+from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.events.dml import DELETE, INSERT, UPDATE, DMLEvent, pack_keys
 from tidemark.wire.events.handshake import HandshakeEvent
 from tidemark.wire.events.resolved import ResolvedEvent
@@ -72,6 +73,30 @@ class Sender:
         arrays = [pa.array([row[name] for row in rows], kind) for name, kind in self._types()]
         chunk = encode_chunk(pa.RecordBatch.from_arrays(arrays, schema=self.info.arrow_schema), self.info)
         self.frames.append(encode(BatchDMLEvent(tuple(parts), chunk)))
+
+    def execute(self, ddl_type: int, ts: int, *infos: TableInfo, **fields) -> None:
+        """A DDL event: the table as it is after it, other tables that it is about, and fields of its body."""
+        self.seq += 1
+        after, *others = infos or (None,)
+        names = {"schema_name": after.schema, "table_name": after.table} if after else {}
+        numbers = {
+            "type": ddl_type,
+            "start_ts": ts - 1,
+            "finished_ts": ts,
+            "seq": self.seq,
+            "epoch": self.epoch,
+        }
+        self.frames.append(
+            encode(
+                DDLEvent.build(
+                    {"version": 1, "query": f"statement of type {ddl_type}", **numbers, **names, **fields},
+                    self.id,
+                    after.to_bytes() if after else b"",
+                    tuple(info.to_bytes() for info in others),
+                )
+            )
+        )
+        self.info = after or self.info
 
     def _types(self):
         return zip(self.info.arrow_schema.names, self.info.arrow_schema.types, strict=True)
