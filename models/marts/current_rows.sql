@@ -1,5 +1,5 @@
 -- one row per key of a table: the write that won, over all upstreams and batches; deleted rows stay as tombstones
--- depends_on: {{ ref('sync_points') }} (which ts a snapshot can have)
+-- depends_on: {{ ref('sync_points') }}, {{ ref('stg_handshakes') }} (which ts a snapshot can have)
 {% set as_of_ts = tidemark.as_of_ts() %}
 
 with

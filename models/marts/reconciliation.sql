@@ -6,7 +6,12 @@ with row_changes as (
 ),
 
 table_versions as (
-    select * from {{ ref('table_versions') }} where is_active_active
+    select * from {{ ref('table_versions') }}
+),
+
+-- drop partition, truncate partition
+ddl_events as (
+    select * from {{ ref('stg_ddl_events') }} where error_reason is null and ddl_type in (20, 23)
 ),
 
 checkpoints as (
@@ -15,6 +20,38 @@ checkpoints as (
         max(checkpoint_ts) as checkpoint_ts
     from {{ ref('int_checkpoints') }}
     group by upstream_id
+),
+
+-- null for a table that is there
+gone_tables as (
+    select
+        upstream_id,
+        table_id,
+        max_by(valid_to_ts, valid_from_ts) as gone_ts
+    from table_versions
+    group by upstream_id, table_id
+),
+
+gone_partitions as (
+    select
+        upstream_id,
+        physical_table_id,
+        max(finished_ts) as gone_ts
+    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped
+    group by upstream_id, physical_table_id
+),
+
+-- what was written before a drop or truncate is gone without a delete
+remaining as (
+    select row_changes.*
+    from row_changes
+    left join gone_tables
+        on row_changes.upstream_id = gone_tables.upstream_id and row_changes.table_id = gone_tables.table_id
+    left join gone_partitions
+        on
+            row_changes.upstream_id = gone_partitions.upstream_id
+            and row_changes.physical_table_id = gone_partitions.physical_table_id
+    where row_changes.commit_ts > coalesce(greatest(gone_tables.gone_ts, gone_partitions.gone_ts), 0)
 ),
 
 -- what a cluster has of a key in the end, from its own stream: its own writes, and those that reached it by replication
@@ -32,7 +69,7 @@ states as (
             ),
             struct(commit_ts, start_ts, seq, row_number)
         ) filter (where op <> 'delete') as last_write
-    from row_changes
+    from remaining
     group by schema_name, table_name, key, upstream_id
 ),
 
@@ -59,6 +96,7 @@ clusters as (
         coalesce(checkpoints.checkpoint_ts, 0) as checkpoint_ts
     from table_versions
     left join checkpoints on table_versions.upstream_id = checkpoints.upstream_id
+    where table_versions.is_active_active and table_versions.valid_to_ts is null
 ),
 
 compared as (

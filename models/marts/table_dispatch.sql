@@ -88,12 +88,19 @@ final as (
         rule.partition_expression,
         rule.kind,
         rule.fixed_partition,
-        dispatch_columns,
-        {% if not tidemark.changefeed_setting('dispatch_skips_missing_columns') %}
-            assert_true(
+        {% if tidemark.changefeed_setting('dispatch_skips_missing_columns') %}
+            dispatch_columns,
+        {% else %}
+            if(
                 rule.kind <> 'columns' or size(dispatch_columns) = size(wanted_columns),
-                concat('table ', schema_name, '.', table_name, ' lacks a column that its dispatch rule names: ', array_join(wanted_columns, ', '))
-            ) as _checked,
+                dispatch_columns,
+                raise_error(
+                    concat(
+                        'table ', schema_name, '.', table_name,
+                        ' lacks a column that its dispatch rule names: ', array_join(wanted_columns, ', ')
+                    )
+                )
+            ) as dispatch_columns,
         {% endif %}
         tidemark_topic(
             rule.topic_expression,

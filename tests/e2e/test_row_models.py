@@ -99,13 +99,8 @@ def test_row_changes_and_their_partitions_are_those_of_the_reference_system(dbt,
     current = {
         (row["schema_name"], row["table_name"]) for row in dbt.rows("select * from {schema}.current_rows")
     }
-    assert ("evo", "multi_b2") in current or ("evo", "multi_b") not in current
-    assert not current & {
-        ("evo", "t1"),
-        ("evo_b", "t1_moved"),
-        ("evo", "t2"),
-        ("evo", "multi_a"),
-        ("evo", "multi_a2"),
+    assert {name for name in current if name[0].startswith("evo")} == {
+        ("evo", name) for name in ("p", "h", "multi_b2", "no_pk")
     }
     typed = dbt(
         "show",
