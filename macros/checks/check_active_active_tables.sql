@@ -1,16 +1,66 @@
-{# Post-hook of table_filter: in active-active mode every replicated table must be one, with its hidden columns, before a row of it goes anywhere. #}
+{#
+  Post-hook of table_filter: in active-active mode every replicated table must be one, with its hidden columns, before a row of it goes anywhere. Looked at are the versions that hold at the
+  checkpoint, and those that rows which nobody has taken yet were written with; a table that is dropped by then is left alone, its rows are gone.
+#}
 {% macro check_active_active_tables() %}
   {%- if execute and tidemark.is_active_active_mode() -%}
-    {%- set needed = tidemark.changefeed_setting('active_active_columns') -%}
-    {%- set bad = run_query(
-      'select distinct schema_name, table_name, is_active_active, array_join(array_except(array(' ~ tidemark.text_literals(needed)
-      ~ "), transform(filter(columns, column -> column.name <> '_tidb_softdelete_time' or column.column_type = 'timestamp(6)' and column.is_nullable)"
-      ~ ", column -> column.name)), ', ') as missing from " ~ ref('table_versions')
-      ~ ' inner join ' ~ this ~ ' using (schema_name, table_name)'
-      ~ ' where is_replicated and valid_to_ts is null and not is_view order by 1, 2'
-    ) -%}
+    {%- set winners = this.incorporate(path={'identifier': 'int_winners'}) -%}
+    {%- set query -%}
+    with checkpoints as (
+        select
+            upstream_id,
+            max(checkpoint_ts) as checkpoint_ts
+        from {{ ref('int_checkpoints') }}
+        group by upstream_id
+    ),
+
+    new_rows as (
+        select distinct upstream_id, table_id, table_version, true as has_new_rows
+        from {{ ref('int_row_changes') }}
+        where error_reason is null
+        {%- if load_relation(winners) is not none %} and batch_id > (select coalesce(max(batch_id), 0) from {{ winners }}){% endif %}
+    ),
+
+    reached as (
+        select
+            versions.*,
+            coalesce(versions.valid_to_ts > checkpoints.checkpoint_ts, true) as is_in_force,
+            last_value(coalesce(versions.valid_to_ts > checkpoints.checkpoint_ts, true)) over (
+                partition by versions.upstream_id, versions.table_id
+                order by versions.valid_from_ts
+                rows between unbounded preceding and unbounded following
+            ) as is_there
+        from {{ ref('table_versions') }} as versions
+        inner join checkpoints
+            on versions.upstream_id = checkpoints.upstream_id and versions.valid_from_ts <= checkpoints.checkpoint_ts
+        where not versions.is_view
+    )
+
+    select distinct
+        schema_name,
+        table_name,
+        is_active_active,
+        array_join(
+            array_except(
+                array({{ tidemark.text_literals(tidemark.changefeed_setting('active_active_columns')) }}),
+                transform(
+                    filter(
+                        columns,
+                        item -> item.name <> '_tidb_softdelete_time' or item.column_type = 'timestamp(6)' and item.is_nullable
+                    ),
+                    item -> item.name
+                )
+            ),
+            ', '
+        ) as missing
+    from reached
+    left join new_rows using (upstream_id, table_id, table_version)
+    inner join {{ this }} using (schema_name, table_name)
+    where is_replicated and is_there and (is_in_force or has_new_rows)
+    order by 1, 2
+    {%- endset -%}
     {%- set problems = [] -%}
-    {%- for row in bad -%}
+    {%- for row in run_query(query) -%}
       {%- if not row[2] -%}
         {% do problems.append(row[0] ~ '.' ~ row[1] ~ ' is not an active-active table') %}
       {%- elif row[3] -%}
@@ -19,7 +69,7 @@
     {%- endfor -%}
     {%- if problems -%}
       {% do exceptions.raise_compiler_error(
-        'enable-active-active needs active-active tables only: ' ~ problems | join('; ')
+        'enable-active-active needs active-active tables only: ' ~ problems | unique | join('; ')
         ~ '. Leave these tables out with the filter of the changefeed, or add what is missing'
       ) %}
     {%- endif -%}
