@@ -24,6 +24,7 @@ import numpy as np
 
 from tidemark.encode import paths
 from tidemark.encode.ddl import DdlStatement
+from tidemark.encode.parts import runs
 from tidemark.encode.paths import DataFolder
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.storage.errors import StorageError
@@ -102,21 +103,23 @@ class StorageLayout:
         changes = batch.changes
         if len(changes) == 0:
             return []
-        tables, times = changes.physical_table_id, changes.commit_ts
-        if (tables == tables[0]).all() and (_quarter(times.min()) == _quarter(times.max())):
-            place = int(tables[0]), int(times[0])
-            stream = self.stream(batch.table, table_info_version, *place, batch.dispatcher_id)
+        quarters = (changes.commit_ts >> np.uint64(_TS_LOGICAL_BITS)).astype(np.int64) // _QUARTER_HOUR_MS
+        # Rows come by commit ts, so that runs are few and rows need not be sorted.
+        first, run = runs(changes.physical_table_id, quarters)
+        tables, table = np.unique(changes.physical_table_id[first], return_inverse=True)
+        times, time = np.unique(quarters[first], return_inverse=True)
+        places, place = np.unique(table * len(times) + time, return_inverse=True)
+        streams: dict[FolderStream, int] = {}
+        numbers = []
+        for code in places.tolist():
+            table_id, quarter = int(tables[code // len(times)]), int(times[code % len(times)])
+            ts = quarter * _QUARTER_HOUR_MS << _TS_LOGICAL_BITS
+            stream = self.stream(batch.table, table_info_version, table_id, ts, batch.dispatcher_id)
+            numbers.append(streams.setdefault(stream, len(streams)))
+        if len(streams) == 1:
             return [(stream, np.arange(len(changes)))]
-        quarters = _quarter(times)
-        found: dict[FolderStream, list[np.ndarray]] = {}
-        for table_id in np.unique(tables).tolist():
-            of_table = np.flatnonzero(tables == table_id)
-            numbers, inverse = np.unique(quarters[of_table], return_inverse=True)
-            for number, quarter in enumerate(numbers.tolist()):
-                ts = quarter * _QUARTER_HOUR_MS << _TS_LOGICAL_BITS
-                stream = self.stream(batch.table, table_info_version, table_id, ts, batch.dispatcher_id)
-                found.setdefault(stream, []).append(of_table[inverse == number])
-        return [(stream, np.sort(np.concatenate(parts))) for stream, parts in found.items()]
+        of_row = np.array(numbers)[place][run]
+        return [(stream, np.flatnonzero(of_row == number)) for stream, number in streams.items()]
 
     def data_folder(self, folder: DataFolder) -> str:
         return paths.data_folder(folder, encode=self.encode_names)
@@ -139,10 +142,6 @@ class StorageLayout:
 
     def schema_file_of_ddl(self, ddl: DdlStatement) -> SchemaFile:
         return SchemaFile.of_ddl(ddl, self.column_ids)
-
-
-def _quarter(commit_ts: np.ndarray) -> np.ndarray:
-    return (commit_ts >> np.uint64(_TS_LOGICAL_BITS)).astype(np.int64) // _QUARTER_HOUR_MS
 
 
 def _zone(name: str) -> tzinfo:
