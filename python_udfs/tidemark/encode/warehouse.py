@@ -9,6 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from tidemark.encode.canal_json import data_object, data_value
+from tidemark.encode.collation import folded
 from tidemark.encode.parts import Part, joined
 from tidemark.wire.table_info import Column, TableInfo
 
@@ -22,8 +23,10 @@ def value_texts(rows: pa.RecordBatch, table: TableInfo) -> pa.StringArray:
 
 
 def key_texts(rows: pa.RecordBatch, columns: list[Column]) -> pa.StringArray:
-    """The values of the key columns of each row: the same text from every upstream, whatever its table id."""
+    """The values of the key columns of each row: the same text from every upstream, whatever its table id, and for all texts that the collation
+    takes for equal.
+    """
     parts: list[Part] = ["["]
     for place, (array, column) in enumerate(zip(rows.columns, columns, strict=True)):
-        parts += ["," if place else "", *data_value(array, column)]
+        parts += ["," if place else "", *data_value(folded(array, column), column)]
     return joined([*parts, "]"], _NULL)

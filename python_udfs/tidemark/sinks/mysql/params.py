@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidemark.encode.collation import case_folded, coarsely_folded, is_collated
 from tidemark.wire.table_info import Column
 from tidemark.wire.text import decimal_text
 from tidemark.wire.types import Kind
@@ -54,8 +55,8 @@ def key_codes(batch: pa.RecordBatch, key: Sequence[Column], *, fold_case: bool =
     codes = np.zeros(batch.num_rows, dtype=np.int64)
     for column in key:
         array = batch.column(column.name)
-        if fold_case and column.collate.endswith("_ci") and pa.types.is_string(array.type):
-            array = pc.utf8_lower(array)
+        if fold_case:
+            array = case_folded(array, column)
         coded = array.dictionary_encode(null_encoding="encode")
         codes = codes * (len(coded.dictionary) + 1) + coded.indices.to_numpy(zero_copy_only=False)
         codes = np.unique(codes, return_inverse=True)[1]
@@ -65,14 +66,13 @@ def key_codes(batch: pa.RecordBatch, key: Sequence[Column], *, fold_case: bool =
 def key_hashes(batch: pa.RecordBatch, key: Sequence[Column]) -> np.ndarray:
     """A number per row; rows whose keys are equal *for the server* have equal numbers.
 
-    Servers compare texts by their collation: trailing spaces do not count, and neither does case except in binary collations. What else a collation
-    takes for equal (ß and ss) is only known for ASCII; a column with other texts does not take part.
+    Servers compare texts by their collation. A column with texts of which it is not known what they are equal to does not take part.
     """
     hashes = np.zeros(batch.num_rows, dtype=np.uint64)
     for column in key:
         array = batch.column(column.name)
-        if pa.types.is_string(array.type) and column.kind is Kind.STRING:
-            array = _collated(array, column)
+        if is_collated(array, column):
+            array = coarsely_folded(array, column)
             if array is None:
                 continue
         hashes = (hashes ^ _hashes(array)) * _MULTIPLIER
@@ -85,11 +85,3 @@ def _hashes(array: pa.Array) -> np.ndarray:
     coded = array.dictionary_encode(null_encoding="encode")
     values = [hash(value) & _ALL_BITS for value in coded.dictionary.to_pylist()]
     return np.array(values, dtype=np.uint64)[coded.indices.to_numpy(zero_copy_only=False)]
-
-
-def _collated(array: pa.StringArray, column: Column) -> pa.StringArray | None:
-    if not column.collate.endswith("_bin"):
-        if not pc.all(pc.string_is_ascii(array), min_count=0).as_py():
-            return None
-        array = pc.ascii_lower(array)
-    return pc.ascii_rtrim(array, " ")
