@@ -58,6 +58,40 @@ tables as (
     group by table_versions.upstream_id, table_versions.table_id
 ),
 
+-- exchange partition: a plain table, whose table info stands last, becomes a partition, and a partition becomes a plain table;
+-- partition by, remove partitioning: the table gets another id
+moves as (
+    select
+        ddl_events.*,
+        explode(
+            if(
+                ddl_events.ddl_type = 42,
+                from_json(get_json_object(ddl_events.body, '$.blocked_tables.TableIDs'), 'array<bigint>'),
+                ddl_events.dropped_table_ids
+            )
+        ) as physical_table_id
+    from ddl_events
+    inner join shown on ddl_events.upstream_id = shown.upstream_id and ddl_events.finished_ts <= shown.shown_ts
+    where ddl_events.ddl_type in (42, 71, 72)
+),
+
+owners as (
+    select
+        upstream_id,
+        physical_table_id,
+        max_by(
+            case
+                when ddl_type <> 42 then tables[0].table_id
+                when physical_table_id = element_at(tables, -1).table_id
+                    then filter(tables, item -> item.is_partition)[0].table_id
+                else physical_table_id
+            end,
+            finished_ts
+        ) as table_id
+    from moves
+    group by upstream_id, physical_table_id
+),
+
 -- drop partition and truncate partition take rows away; other statements that end a partition move its rows to another one
 partition_drops as (
     select
@@ -86,8 +120,14 @@ remaining as (
         winners.write_order,
         winners.write
     from winners
+    left join owners
+        on
+            winners.write.upstream_id = owners.upstream_id
+            and winners.write.physical_table_id = owners.physical_table_id
     left join tables
-        on winners.write.upstream_id = tables.upstream_id and winners.write.table_id = tables.table_id
+        on
+            winners.write.upstream_id = tables.upstream_id
+            and coalesce(owners.table_id, winners.write.table_id) = tables.table_id
     left join dropped_partitions
         on
             winners.write.upstream_id = dropped_partitions.upstream_id

@@ -2,7 +2,8 @@
 
 A Handshake gives the first TableInfo of a dispatcher, and each later DDL event of the same dispatcher replaces it. A dispatcher also receives statements
 about other tables (to wait for them, or because one statement changes several tables): among the table infos of a DDL event only the one
-with the dispatcher's logical table id counts.
+with the dispatcher's logical table id counts. EXCHANGE PARTITION gives a physical table to another logical one: the two dispatchers concerned get it with the table info
+that holds for their rows from there on, whatever its id.
 
 `table_info_version` is the version that storage paths use: the ts of the dispatcher's start (the Handshake's resolved ts), then the finish ts of the last
 DDL event it received, whatever table that was about.
@@ -17,6 +18,8 @@ from tidemark.wire.events.base import Event
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.events.handshake import HandshakeEvent
 from tidemark.wire.table_info import TableInfo
+
+EXCHANGE_PARTITION = 42
 
 
 class SchemaInForce(NamedTuple):
@@ -55,7 +58,10 @@ class SchemaTracker:
         except WireError:
             del self._in_force[ddl.dispatcher_id]
             raise
-        mine = [table for table in tables if table.table_id == current.table.table_id]
+        if ddl.ddl_type == EXCHANGE_PARTITION:
+            mine = tables[:1] if ddl.table_info else []
+        else:
+            mine = [table for table in tables if table.table_id == current.table.table_id]
         self._in_force[ddl.dispatcher_id] = SchemaInForce(
             mine[-1] if mine else current.table, ddl.finished_ts
         )
