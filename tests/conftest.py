@@ -28,6 +28,7 @@ def spark(state_dir):
 
     # Tasks see the environment that the session was started with.
     os.environ.setdefault("TIDEMARK_TEST_PASSWORD", "pa55/w@rd: %")
+    os.environ.setdefault("TIDEMARK_FAULT", f"@{state_dir}/fault")
     yield session(state_dir, {})
     stop()
 

@@ -361,6 +361,14 @@ def test_a_crash_and_the_same_command_give_the_tree_of_an_undisturbed_run(
     assert files_below(tmp_path) == undisturbed
 
 
+def test_a_fault_may_stand_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setenv(faults.VARIABLE, f"@{tmp_path}/fault")
+    faults.point("before-journal")
+    (tmp_path / "fault").write_text("nowhere\n")
+    with pytest.raises(ValueError, match="TIDEMARK_FAULT=nowhere: there is no such point"):
+        faults.point("before-journal")
+
+
 def _finish(folder) -> None:
     write_log_to_tree([log_of(SCENARIO)], settings(query="&file-size=1024", **GIVEN), str(folder))
 

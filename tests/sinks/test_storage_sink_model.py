@@ -17,6 +17,8 @@ from test_logged_rows import read_log
 from dbt_support import Dbt
 from support import golden
 from tidemark.config import load
+from tidemark.encode.paths import WORK
+from tidemark.sinks.storage import faults
 from tidemark.sinks.storage.doctor import examine
 from tidemark.sinks.storage.errors import UnencodableRow
 from tidemark.sinks.storage.filesystem import LocalStore
@@ -216,6 +218,38 @@ def rows_by_folder(tree):
         folder = path.rpartition("/")[0]
         found[folder] = found.get(folder, b"") + tree[path]
     return found
+
+
+# What happens in Spark's tasks and in the commit, each in a process of its own, the first time and later; the lease is taken by dbt itself, see below.
+IN_WORKERS = [point for point in faults.FAULT_POINTS if point != "lease-taken"]
+LATER = ["staged-file-written:2", "schema-file-written:9", "data-file-placed:4", "index-written:3"]
+
+
+@pytest.mark.parametrize("fault", [*IN_WORKERS, *LATER])
+def test_a_process_that_is_killed_leaves_what_the_next_run_finishes(
+    evolve, whole_evolve, state_dir, tmp_path, fault
+):
+    variables = sink_vars(tmp_path / "tree", *KILLED_FORM)
+    (state_dir / "fault").write_text(fault)
+    try:
+        evolve.fails("run", "--select", "sink_storage", **variables)
+    finally:
+        (state_dir / "fault").unlink()
+    crashed = files_below(tmp_path / "tree")
+    visible = {path: content for path, content in crashed.items() if not path.startswith(f"{WORK}/")}
+    assert visible.items() <= whole_evolve.items()
+    assert "metadata" not in visible or visible == whole_evolve
+    evolve.ok("run", "--select", "sink_storage", **variables)
+    assert files_below(tmp_path / "tree") == whole_evolve
+
+
+KILLED_FORM = ("protocol=csv", {"sink": {"date-separator": "none"}})
+
+
+@pytest.fixture(scope="module")
+def whole_evolve(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    return expected(folder, [log_of("evolve")], sink_vars(folder, *KILLED_FORM))
 
 
 def test_a_run_that_is_killed_is_finished_by_the_next(tmp_path):

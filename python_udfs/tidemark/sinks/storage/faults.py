@@ -1,7 +1,7 @@
 """Named points at which a test can kill the writer.
 
-`TIDEMARK_FAULT=name` sends SIGKILL to the process when it reaches the point for the first time, `TIDEMARK_FAULT=name:3` for the third.
-Nothing is cleaned up, as in a power cut.
+`TIDEMARK_FAULT=name` sends SIGKILL to the process when it reaches the point for the first time, `TIDEMARK_FAULT=name:3` for the third, and `TIDEMARK_FAULT=@path` does
+what the file says, if there is one: the environment of Spark's workers cannot be changed once the session runs. Nothing is cleaned up, as in a power cut.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _reached: dict[str, int] = {}
 
 def point(name: str) -> None:
     """Die here if the environment says so."""
-    wanted = os.environ.get(VARIABLE)
+    wanted = _wanted()
     if not wanted:
         return
     wanted_name, _, count = wanted.partition(":")
@@ -42,3 +42,14 @@ def point(name: str) -> None:
         _reached[name] = _reached.get(name, 0) + 1
         if _reached[name] == int(count or 1):
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _wanted() -> str | None:
+    given = os.environ.get(VARIABLE)
+    if not given or not given.startswith("@"):
+        return given
+    try:
+        with open(given[1:], encoding="utf-8") as file:
+            return file.read().strip()
+    except FileNotFoundError:
+        return None
