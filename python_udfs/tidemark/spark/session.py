@@ -98,6 +98,12 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(state_dir / "warehouse"),
         # Written down by us (catalog.py). A profile may say `hive` and which metastore.
         "spark.sql.catalogImplementation": IN_MEMORY,
+        # Hadoop starts a process for every file and folder that it makes, to set its mode: no files of checksums, and no marks of success.
+        "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+        "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+        "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        # The text of every plan is for the UI, which is off: a short one will do.
+        "spark.sql.ui.explainMode": "simple",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.ansi.enabled": "true",
         "spark.sql.shuffle.partitions": str(cores),
