@@ -50,6 +50,7 @@
 {# Options of the Kafka sink, rendered when it runs: topics are there and schemas registered from here on. None when there is nothing to send. #}
 {% macro kafka_sink_options() %}
   {%- set range = tidemark.kafka_range() -%}
+  {% do tidemark.warn_of_late_transactions(range) %}
   {%- if range.up_to_ts <= range.after_ts -%}
     {{ return(none) }}
   {%- endif -%}

@@ -21,6 +21,7 @@
   {%- endif -%}
   {%- set tree = adapter.open_storage_tree(model.name) -%}
   {%- set range = tidemark.sink_range(tree.checkpoint) -%}
+  {% do tidemark.warn_of_late_transactions(range) %}
   {%- if range.up_to_ts <= range.after_ts -%}
     {{ return(none) }}
   {%- endif -%}

@@ -16,6 +16,7 @@
     {{ return(none) }}
   {%- endif -%}
   {%- set range = tidemark.tidb_range() -%}
+  {% do tidemark.warn_of_late_transactions(range) %}
   {%- if range.up_to_ts <= range.after_ts -%}
     {{ return(none) }}
   {%- endif -%}

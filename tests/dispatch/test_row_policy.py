@@ -139,7 +139,10 @@ CHANGEFEEDS = {
         "design",
     ),
     "bdr": ({"bdr-mode": True}, "design"),
-    "active-active": ({"enable-active-active": True, "bdr-mode": True}, "ticdc"),
+    "active-active": (
+        {"enable-active-active": True, "bdr-mode": True, "filter": {"rules": ["aa.acct"]}},
+        "ticdc",
+    ),
 }
 
 

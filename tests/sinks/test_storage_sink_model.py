@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -210,6 +211,24 @@ def test_a_log_that_arrives_in_pieces_gives_the_same_rows_in_the_same_order(dbt,
     assert rows_by_folder(files_below(tmp_path / "tree")) == rows_by_folder(whole)
     assert [row["checkpoint_ts"] for row in dbt.table("sink_checkpoints", "checkpoint_ts")] == checkpoints
     assert examine(LocalStore(str(tmp_path / "tree"))).findings == []
+
+
+def test_the_history_of_an_upstream_that_is_added_is_listed_and_warned_of(dbt, tmp_path):
+    other = shutil.copy(log_of("orders"), tmp_path / "other.bin")
+    logs = [{"upstream_id": "1", "path": log_of("orders")}, {"upstream_id": "2", "path": str(other)}]
+    dbt.vars = {"compat": "ticdc", **sink_vars(tmp_path / "tree")}
+    dbt.ok("run", "--select", "+sink_storage", "late_transactions", event_logs=logs[:1])
+    assert dbt.table("late_transactions") == []
+    before = files_below(tmp_path / "tree")
+    dbt.ok("run", "--select", "+sink_storage", "late_transactions", event_logs=logs)
+    late = dbt.table("late_transactions")
+    assert {(row["upstream_id"], row["reason"]) for row in late} == {("2", "added_upstream")}
+    rows = sum(row["row_count"] for row in late)
+    said = " ".join((dbt.folder / "logs" / "dbt.log").read_text().split())
+    assert said.count("does not send") == 1
+    assert f"{len(late)} transactions ({rows} row changes) of upstream '2', see late_transactions" in said
+    assert "another prefix" in said
+    assert files_below(tmp_path / "tree") == before
 
 
 def rows_by_folder(tree):
