@@ -4,7 +4,6 @@
 #}
 {% macro check_active_active_tables() %}
   {%- if execute and tidemark.is_active_active_mode() -%}
-    {%- set winners = this.incorporate(path={'identifier': 'int_winners'}) -%}
     {%- set query -%}
     with checkpoints as (
         select
@@ -18,7 +17,7 @@
         select distinct upstream_id, table_id, table_version, true as has_new_rows
         from {{ ref('int_row_changes') }}
         where error_reason is null
-        {%- if load_relation(winners) is not none %} and batch_id > (select coalesce(max(batch_id), 0) from {{ winners }}){% endif %}
+        and batch_id > {{ tidemark.last_taken_batch() }}
     ),
 
     reached as (
@@ -74,4 +73,14 @@
       ) %}
     {%- endif -%}
   {%- endif -%}
+{% endmacro %}
+
+
+{# The last batch whose rows int_winners has taken; 0 before its first run. That model comes after the one with the hook, so it is no ref. #}
+{% macro last_taken_batch() %}
+  {%- set winners = this.incorporate(path={'identifier': 'int_winners'}) -%}
+  {%- if load_relation(winners) is none -%}
+    {{ return(0) }}
+  {%- endif -%}
+  {{ return(tidemark.noted_batch(tidemark.stored_table(winners)) if var('table_format') == 'delta' else tidemark.last_batch_of(winners)) }}
 {% endmacro %}
