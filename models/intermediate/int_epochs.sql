@@ -158,10 +158,10 @@ final as (
         resolved_ts,
         -- events come by commit ts: all before the last one in order are there
         greatest(
-            known_complete_ts, start_ts, resolved_ts, array_max(events_in_order.commit_ts) - 1
+            known_complete_ts, start_ts, resolved_ts, get(events_in_order, size(events_in_order) - 1).commit_ts - 1
         ) as complete_ts,
         dropped_ts,
-        filter(events, event -> event.seq > last_seq) as waiting_events,
+        slice(events, size(events_in_order) + 1, size(events)) as waiting_events,
         array_distinct(filter(resolved, event -> event.seq > last_seq)) as waiting_resolved,
         cast({{ current_batch }} as bigint) as batch_id
     from advanced
