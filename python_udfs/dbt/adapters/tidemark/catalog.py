@@ -44,12 +44,12 @@ class CatalogMethods(metaclass=AdapterMeta):
             return found.columns
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list:
-        """dbt-spark's own describes the relation. It is still asked for Delta tables, whose columns are not in the catalog."""
+        """dbt-spark's own describes the relation. It is still asked for what the catalog does not know: temporary views, columns of Delta tables."""
         identifier = self._identifier(relation)
-        if not self._catalog().tableExists(identifier):
-            return []
-        columns = self._catalog().getTableMetadata(identifier).schema()
-        if columns.isEmpty():
+        columns = None
+        if self._catalog().tableExists(identifier):
+            columns = self._catalog().getTableMetadata(identifier).schema()
+        if columns is None or columns.isEmpty():
             return super().get_columns_in_relation(relation)  # type: ignore[misc]
         fields = StructType.fromJson(json.loads(columns.json())).fields
         return [self.Column(field.name, field.dataType.simpleString()) for field in fields]
