@@ -96,7 +96,7 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.pyspark.python": sys.executable,
         "spark.pyspark.driver.python": sys.executable,
         "spark.sql.warehouse.dir": str(state_dir / "warehouse"),
-        # Written down by us (catalog.py). A profile may say `hive` and which metastore.
+        # Written down by us (catalog.py).
         "spark.sql.catalogImplementation": IN_MEMORY,
         # Hadoop starts a process for every file and folder that it makes, to set its mode: no files of checksums, and no marks of success.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
