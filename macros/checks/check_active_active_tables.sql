@@ -1,21 +1,21 @@
 {#
-  Post-hook of table_filter: in active-active mode every replicated table must be one, with its hidden columns, before a row of it goes anywhere. Looked at are the versions that hold at the
+  Pre-hook of row_policy: in active-active mode every replicated table must be one, with its hidden columns, before a row of it goes anywhere. Looked at are the versions that hold at the
   checkpoint, and those that rows which nobody has taken yet were written with; a table that is dropped by then is left alone, its rows are gone.
 #}
-{% macro check_active_active_tables() %}
+{% macro check_active_active_tables(table_filter, table_versions, checkpoints, row_changes) %}
   {%- if execute and tidemark.is_active_active_mode() -%}
     {%- set query -%}
     with checkpoints as (
         select
             upstream_id,
             max(checkpoint_ts) as checkpoint_ts
-        from {{ ref('int_checkpoints') }}
+        from {{ checkpoints }}
         group by upstream_id
     ),
 
     new_rows as (
         select distinct upstream_id, table_id, table_version, true as has_new_rows
-        from {{ ref('int_row_changes') }}
+        from {{ row_changes }}
         where error_reason is null
         and batch_id > {{ tidemark.last_taken_batch() }}
     ),
@@ -29,7 +29,7 @@
                 order by versions.valid_from_ts
                 rows between unbounded preceding and unbounded following
             ) as is_there
-        from {{ ref('table_versions') }} as versions
+        from {{ table_versions }} as versions
         inner join checkpoints
             on versions.upstream_id = checkpoints.upstream_id and versions.valid_from_ts <= checkpoints.checkpoint_ts
         where not versions.is_view
@@ -54,9 +54,8 @@
         ) as missing
     from reached
     left join new_rows using (upstream_id, table_id, table_version)
-    inner join {{ this }} using (schema_name, table_name)
+    inner join {{ table_filter }} using (schema_name, table_name)
     where is_replicated and is_there and (is_in_force or has_new_rows)
-    order by 1, 2
     {%- endset -%}
     {%- set problems = [] -%}
     {%- for row in run_query(query) -%}
@@ -68,7 +67,7 @@
     {%- endfor -%}
     {%- if problems -%}
       {% do exceptions.raise_compiler_error(
-        'enable-active-active needs active-active tables only: ' ~ problems | unique | join('; ')
+        'enable-active-active needs active-active tables only: ' ~ problems | unique | sort | join('; ')
         ~ '. Leave these tables out with the filter of the changefeed, or add what is missing'
       ) %}
     {%- endif -%}

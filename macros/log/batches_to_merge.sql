@@ -1,5 +1,5 @@
 {#
-  The latest batches of the calling model that hold no more rows than what comes after them: the new batch takes them over, so that a model that was run often has few batches, and
+  The latest batches of the calling model that are no larger than what comes after them: the new batch takes them over, so that a model that was run often has few batches, and
   every row is rewritten only as often as its batch doubles. None while nothing is new, and none where MERGE does this.
 #}
 {% macro batches_to_merge() %}
@@ -10,19 +10,35 @@
   {%- if last_batch == 0 or current_batch == last_batch -%}
     {{ return([]) }}
   {%- endif -%}
-  {%- set merged = [] -%}
-  {%- set gathered = namespace(rows=run_query(
-    'select count(*) from ' ~ ref('int_row_changes') ~ ' where batch_id > ' ~ last_batch
-  )[0][0] | int, is_done=false) -%}
-  {%- for row in run_query('select batch_id, count(*) from ' ~ this ~ ' group by batch_id order by batch_id desc') -%}
-    {%- if not gathered.is_done and row[1] | int <= gathered.rows -%}
-      {% do merged.append(row[0] | int) %}
-      {%- set gathered.rows = gathered.rows + row[1] | int -%}
+  {%- set merged, gathered = [], namespace(size=0, is_done=false) -%}
+  {%- for batch_id, size in tidemark.batch_sizes(ref('int_row_changes')).items() if batch_id > last_batch -%}
+    {%- set gathered.size = gathered.size + size -%}
+  {%- endfor -%}
+  {%- for batch_id, size in tidemark.batch_sizes(this) | dictsort(reverse=true) -%}
+    {%- if not gathered.is_done and size <= gathered.size -%}
+      {% do merged.append(batch_id) %}
+      {%- set gathered.size = gathered.size + size -%}
     {%- else -%}
       {%- set gathered.is_done = true -%}
     {%- endif -%}
   {%- endfor -%}
   {{ return(merged) }}
+{% endmacro %}
+
+
+{# How large the batches of a model are that is built: in bytes, or in rows where only a query says it. #}
+{% macro batch_sizes(relation) %}
+  {%- set sizes = {} -%}
+  {%- if target.type == 'tidemark' -%}
+    {%- for name, size in adapter.partition_bytes(tidemark.stored_table(relation)).items() -%}
+      {% do sizes.update({name.split('=')[1] | int: size}) %}
+    {%- endfor -%}
+  {%- else -%}
+    {%- for row in run_query('select batch_id, count(*) from ' ~ relation ~ ' group by batch_id') -%}
+      {% do sizes.update({row[0] | int: row[1] | int}) %}
+    {%- endfor -%}
+  {%- endif -%}
+  {{ return(sizes) }}
 {% endmacro %}
 
 

@@ -5,18 +5,15 @@
   transactions: a subquery of int_transactions.
 #}
 {% macro schema_places(transactions) %}
-  {%- set handshakes, ddl_events, frames = ref('stg_handshakes'), ref('stg_ddl_events'), ref('stg_frames') -%}
+  {%- set handshakes, ddl_events = ref('stg_handshakes'), ref('stg_ddl_events') -%}
   {%- set places = [] -%}
-  {%- if not tidemark.is_built([handshakes, ddl_events, frames, ref('int_transactions')]) -%}
+  {%- if not tidemark.is_built([handshakes, ddl_events, ref('int_transactions')]) -%}
     {{ return(places) }}
   {%- endif -%}
   {%- for row in run_query(
-    'with dispatchers as (select distinct upstream_id, dispatcher_id, epoch from ' ~ transactions ~ ' as t),'
-    ~ ' places as (select upstream_id, dispatcher_id, epoch, seq, file, `offset` from ' ~ handshakes ~ ' where error_reason is null'
-    ~ ' union all select upstream_id, dispatcher_id, epoch, seq, file, `offset` from ' ~ ddl_events ~ ' where error_reason is null)'
-    ~ ' select p.upstream_id, p.dispatcher_id, p.epoch, p.seq, f.file, f.`offset`, f.length from places as p'
-    ~ ' inner join dispatchers using (upstream_id, dispatcher_id, epoch)'
-    ~ ' inner join ' ~ frames ~ ' as f on p.file = f.file and p.`offset` = f.`offset`'
+    'with places as (select upstream_id, dispatcher_id, epoch, seq, file, `offset`, length from ' ~ handshakes ~ ' where error_reason is null'
+    ~ ' union all select upstream_id, dispatcher_id, epoch, seq, file, `offset`, length from ' ~ ddl_events ~ ' where error_reason is null)'
+    ~ ' select places.* from places left semi join ' ~ transactions ~ ' as transactions using (upstream_id, dispatcher_id, epoch)'
   ) -%}
     {% do places.append([row[0], row[1], row[2] | int, row[3] | int, row[4], row[5] | int, row[6] | int]) %}
   {%- endfor -%}

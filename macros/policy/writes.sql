@@ -13,14 +13,10 @@ struct(version_ts, {{ tidemark.applied_order() }})
 {%- endmacro %}
 
 
-{# What is kept of a write. In active-active mode there are no deletes: every write has a new row, and the old ones need not be read. #}
+{# What is kept of a write beside its order. In active-active mode there are no deletes: every write has a new row, and the old ones need not be read. #}
 {% macro kept_write() -%}
 struct(
-            upstream_id,
-            version_ts,
-            commit_ts,
             table_id,
-            physical_table_id,
             table_version,
             {{ 'post' if tidemark.is_active_active_mode() else 'coalesce(post, pre)' }} as row_values,
             policy_op = 'delete' or is_soft_deleted as is_deleted

@@ -62,9 +62,7 @@
     'with received as (select *, row_number() over (partition by finished_ts, ddl_type, query order by upstream_id, file, `offset`) as copy'
     ~ ' from ' ~ ref('stg_ddl_events') ~ ' where error_reason is null and not is_not_synced'
     ~ ' and finished_ts > ' ~ range.after_ts ~ ' and finished_ts <= ' ~ range.up_to_ts ~ ')'
-    ~ ' select f.file, f.`offset`, f.length from received as r'
-    ~ ' inner join ' ~ ref('stg_frames') ~ ' as f on r.file = f.file and r.`offset` = f.`offset`'
-    ~ ' where r.copy = 1 order by r.finished_ts, r.upstream_id, f.file, f.`offset`'
+    ~ ' select file, `offset`, length from received where copy = 1 order by finished_ts, upstream_id, file, `offset`'
   ) -%}
     {% do places.append([row[0], row[1] | int, row[2] | int]) %}
   {%- endfor -%}

@@ -17,8 +17,12 @@ epochs as (
     select * from {{ ref('int_epochs') }} where batch_id = {{ current_batch }}
 ),
 
+-- nothing waits in the batches before those that the last run left open
 transactions as (
-    select * from {{ ref('stg_transactions') }} where error_reason is null
+    select * from {{ ref('stg_transactions') }}
+    where
+        error_reason is null
+        and batch_id >= coalesce((select min(previous.open_from_batch) from previous), 0)
 ),
 
 -- a table that was added holds the checkpoint at its creation until its dispatcher is there
@@ -62,34 +66,36 @@ advanced as (
     full outer join previous on reached.upstream_id = previous.upstream_id
 ),
 
--- where the next run has to look for transactions that wait
-waiting as (
+sent as (
     select
         transactions.upstream_id,
-        min(transactions.batch_id) as open_from_batch
+        transactions.batch_id,
+        transactions.commit_ts,
+        transactions.seq > epochs.last_seq as is_behind_gap
     from transactions
-    inner join advanced on transactions.upstream_id = advanced.upstream_id
     inner join epochs
         on
             transactions.upstream_id = epochs.upstream_id
             and transactions.dispatcher_id = epochs.dispatcher_id
             and transactions.epoch = epochs.epoch
-    where
-        transactions.batch_id >= advanced.open_from_batch
-        and (transactions.commit_ts > advanced.checkpoint_ts or transactions.seq > epochs.last_seq)
-    group by transactions.upstream_id
 ),
 
+-- transactions that wait say where the next run has to look for them
 final as (
     select
         advanced.upstream_id,
         advanced.checkpoint_ts,
         advanced.previous_checkpoint_ts,
-        coalesce(waiting.open_from_batch, {{ current_batch }} + 1) as open_from_batch,
+        coalesce(min(sent.batch_id), {{ current_batch }} + 1) as open_from_batch,
         cast({{ current_batch }} as bigint) as batch_id
     from advanced
-    left join waiting on advanced.upstream_id = waiting.upstream_id
+    left join sent
+        on
+            advanced.upstream_id = sent.upstream_id
+            and sent.batch_id >= advanced.open_from_batch
+            and (sent.commit_ts > advanced.checkpoint_ts or sent.is_behind_gap)
     where {{ current_batch }} > {{ last_batch }}
+    group by advanced.upstream_id, advanced.checkpoint_ts, advanced.previous_checkpoint_ts
 )
 
 select * from final

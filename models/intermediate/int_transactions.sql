@@ -1,11 +1,7 @@
 -- one row per transaction of a table that a batch completed: exactly one of the copies that the logs hold
 {% set last_batch, current_batch = tidemark.last_batch(), tidemark.current_batch() %}
 
-with transactions as (
-    select * from {{ ref('stg_transactions') }} where error_reason is null
-),
-
-checkpoints as (
+with checkpoints as (
     select * from {{ ref('int_checkpoints') }}
 ),
 
@@ -19,6 +15,14 @@ handled_checkpoints as (
 
 new_checkpoints as (
     select * from checkpoints where batch_id = {{ current_batch }}
+),
+
+-- nothing waits in the batches before those that the last run left open
+transactions as (
+    select * from {{ ref('stg_transactions') }}
+    where
+        error_reason is null
+        and batch_id >= coalesce((select min(handled_checkpoints.open_from_batch) from handled_checkpoints), 0)
 ),
 
 -- what is behind a gap, or before whose handshake nothing can be read, waits
@@ -43,7 +47,7 @@ completed as (
 {% if is_incremental() %}
     taken as (
         select distinct upstream_id, physical_table_id, start_ts, commit_ts from {{ this }}
-        where batch_id <= {{ last_batch }} and commit_ts >= (select min(completed.commit_ts) from completed)
+        where batch_id <= {{ last_batch }} and commit_ts >= (select min(transactions.commit_ts) from transactions)
     ),
 
     not_taken as (

@@ -1,6 +1,5 @@
 -- one row per key of a physical table, on parquet also per batch: the write that won among the new ones and those taken over
 -- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how many rows are new)
-{#- the key first: sorting compares the others only where it is the same -#}
 {% set key_columns = ['key', 'table_name', 'schema_name', 'upstream_id', 'physical_table_id'] %}
 {{ config(
     file_format=var('table_format'),
@@ -20,39 +19,40 @@ writes as (
     select
         {{ key_columns | join(',\n        ') }},
         {{ tidemark.write_order() }} as write_order,
-        {{ tidemark.kept_write() }} as write,
-        batch_id as from_batch
+        {{ tidemark.kept_write() }} as write
     from row_policy
     {% if merged_batches %}
         union all
         select
             {{ key_columns | join(',\n            ') }},
             write_order,
-            write,
-            from_batch
+            write
         from {{ this }}
         where batch_id in ({{ merged_batches | join(', ') }})
     {% endif %}
 ),
 
--- the first field decides; per physical table, so that one that is dropped takes along only what was written to it
-winners as (
+-- per physical table, so that one that is dropped takes along only what was written to it;
+-- the hash comes first, since sorting looks at the rest only where it is the same
+ranked as (
     select
-        {{ key_columns | join(',\n        ') }},
-        max(struct(write_order, write)) as winner,
-        min(from_batch) as from_batch
+        *,
+        row_number() over (
+            partition by xxhash64({{ key_columns | join(', ') }}), {{ key_columns | join(', ') }}
+            order by write_order desc
+        ) as place
     from writes
-    group by {{ key_columns | join(', ') }}
 ),
 
 final as (
     select
         {{ key_columns | join(',\n        ') }},
-        winner.write_order,
-        winner.write,
-        from_batch,
+        write_order,
+        write,
+        cast({{ (merged_batches + [tidemark.current_batch()]) | min }} as bigint) as from_batch,
         cast({{ tidemark.current_batch() }} as bigint) as batch_id
-    from winners
+    from ranked
+    where place = 1
 )
 
 select * from final

@@ -18,6 +18,8 @@ with
             schema_name,
             table_name,
             key,
+            upstream_id,
+            physical_table_id,
             {{ tidemark.write_order() }} as write_order,
             {{ tidemark.kept_write() }} as write
         from writes
@@ -117,22 +119,23 @@ remaining as (
         coalesce(tables.schema_name, winners.schema_name) as schema_name,
         coalesce(tables.table_name, winners.table_name) as table_name,
         winners.key,
+        winners.upstream_id,
         winners.write_order,
         winners.write
     from winners
     left join owners
         on
-            winners.write.upstream_id = owners.upstream_id
-            and winners.write.physical_table_id = owners.physical_table_id
+            winners.upstream_id = owners.upstream_id
+            and winners.physical_table_id = owners.physical_table_id
     left join tables
         on
-            winners.write.upstream_id = tables.upstream_id
+            winners.upstream_id = tables.upstream_id
             and coalesce(owners.table_id, winners.write.table_id) = tables.table_id
     left join dropped_partitions
         on
-            winners.write.upstream_id = dropped_partitions.upstream_id
-            and winners.write.physical_table_id = dropped_partitions.physical_table_id
-    where winners.write.commit_ts > coalesce(greatest(tables.gone_ts, dropped_partitions.dropped_ts), 0)
+            winners.upstream_id = dropped_partitions.upstream_id
+            and winners.physical_table_id = dropped_partitions.physical_table_id
+    where winners.write_order.commit_ts > coalesce(greatest(tables.gone_ts, dropped_partitions.dropped_ts), 0)
 ),
 
 latest as (
@@ -140,7 +143,7 @@ latest as (
         schema_name,
         table_name,
         key,
-        max_by(write, write_order) as write
+        max(struct(write_order, upstream_id, write)) as winner
     from remaining
     -- the key first: sorting compares the others only where it is the same
     group by key, table_name, schema_name
@@ -151,13 +154,13 @@ final as (
         schema_name,
         table_name,
         key,
-        write.row_values as values,
-        write.version_ts as origin_ts,
-        write.is_deleted,
-        write.upstream_id,
-        write.commit_ts,
-        write.table_id,
-        write.table_version
+        winner.write.row_values as values,
+        winner.write_order.version_ts as origin_ts,
+        winner.write.is_deleted,
+        winner.upstream_id,
+        winner.write_order.commit_ts,
+        winner.write.table_id,
+        winner.write.table_version
     from latest
 )
 

@@ -1,6 +1,4 @@
 -- one row per table that the logs mention: whether the changefeed replicates it, and which row changes of it are left out
--- depends_on: {{ ref('quarantine') }} (with `on_bad_frame: fail` nothing goes beyond a frame that cannot be read)
--- depends_on: {{ ref('int_checkpoints') }}, {{ ref('int_row_changes') }} (which versions active-active mode looks at)
 {{ config(materialized='table') }}
 
 with tables as (

@@ -1,6 +1,6 @@
 -- one row per message that goes to Kafka: the decision by which a task finds a row change or a DDL statement in the log
 -- depends_on: {{ ref('int_transactions') }}, {{ ref('int_checkpoints') }}, {{ ref('int_row_changes') }}, {{ ref('row_policy') }}
--- depends_on: {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('stg_frames') }}, {{ ref('sink_checkpoints') }}
+-- depends_on: {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('sink_checkpoints') }}
 -- depends_on: {{ ref('table_dispatch') }}, {{ ref('schema_forecast') }} (what the registry will refuse is known before)
 {{ config(
     materialized='sink',

@@ -1,5 +1,5 @@
 -- one row per up to 64 row changes of a transaction that go into the storage tree: how a task finds them in the log
--- depends_on: {{ ref('int_transactions') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('stg_frames') }}
+-- depends_on: {{ ref('int_transactions') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}
 {{ config(
     materialized='sink',
     sink_format='tidemark_storage',

@@ -15,6 +15,7 @@ final as (
         upstream_id,
         file,
         `offset`,
+        length,
         event.dispatcher_id,
         event.epoch,
         event.seq,

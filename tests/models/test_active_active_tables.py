@@ -64,7 +64,7 @@ def test_a_table_stops_the_run_unless_it_is_gone_and_the_message_says_what_is_wr
         "changefeed": str(changefeed),
         "sink_uri": "tidb://root@127.0.0.1:4000/",
     }
-    message = dbt.fails("run", "--select", "+table_filter")
+    message = dbt.fails("run", "--select", "+row_policy")
     assert (
         "enable-active-active needs active-active tables only: s.converted is not an active-active table; "
         "s.lacking lacks _tidb_origin_ts; s.mistyped lacks _tidb_softdelete_time TIMESTAMP(6) NULL. "

@@ -112,12 +112,17 @@ def test_row_policy_is_that_of_ticdc(dbt, tmp_path, changefeed, monkeypatch):
     monkeypatch.setattr(
         TidemarkAdapter, "changefeed_settings", lambda adapter: {**settings(adapter), "bdr_mode": False}
     )
-    dbt.ok("run", "--select", "row_policy", changefeed=changefeed(ACTIVE_ACTIVE))
     active = {
         number: case
         for number, case in enumerate(FILTER_CASES)
         if case["enable_active_active"] and case["active_active_table"] and "error" not in case
     }
+    rules = json.dumps([f"case_{number}.*" for number in active])
+    dbt.ok(
+        "run",
+        *("--select", "table_filter", "row_policy"),
+        changefeed=changefeed(f"{ACTIVE_ACTIVE}\n[filter]\nrules = {rules}\n"),
+    )
     assert policy(dbt, active) == {number: outputs(case) for number, case in active.items()}
 
 
@@ -149,7 +154,7 @@ def test_active_active_mode_refuses_the_tables_that_ticdc_refuses(dbt, tmp_path,
     (tmp_path / "log.bin").write_bytes(b"".join(sent))
     message = dbt.fails(
         "run",
-        *("--select", "+table_filter"),
+        *("--select", "+row_policy"),
         event_logs=[{"upstream_id": "1", "path": str(tmp_path / "log.bin")}],
         changefeed=changefeed(ACTIVE_ACTIVE),
         sink_uri="tidb://root@127.0.0.1:4000/",

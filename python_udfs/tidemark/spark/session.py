@@ -28,6 +28,8 @@ _guard = threading.Lock()
 _session = None
 _catalog: Catalog | None = None
 _lock: StateLock | None = None
+# The session that is active for a thread: to ask Java each time takes longer than what most callers want of it.
+_thread = threading.local()
 
 
 def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], None] = lambda message: None):
@@ -197,5 +199,6 @@ def _refuse_other_catalog(state_dir: Path) -> None:
 
 def _make_active(spark) -> None:
     """dbt runs models in threads of its own; Spark looks the session up by thread."""
-    jvm = spark._jvm
-    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    if getattr(_thread, "session", None) is not spark:
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+        _thread.session = spark

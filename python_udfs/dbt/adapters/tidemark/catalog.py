@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
 from pyspark.sql.types import StructType
+
+
+class JavaClasses(NamedTuple):
+    """Looked up once per session: each part of a name is a question to Java."""
+
+    session: Any
+    TableIdentifier: Any
+    Option: Any
+    Path: Any
 
 
 class CatalogMethods(metaclass=AdapterMeta):
@@ -16,6 +25,7 @@ class CatalogMethods(metaclass=AdapterMeta):
     connections: Any
     execute: Any
     Column: Any
+    _classes: JavaClasses | None = None
 
     @available
     def table_property(self, relation: BaseRelation, name: str) -> str | None:
@@ -31,9 +41,20 @@ class CatalogMethods(metaclass=AdapterMeta):
     @available
     def partition_names(self, relation: BaseRelation) -> list[str]:
         """The partitions of a table that is there, as `show partitions` names them."""
-        nothing = self.connections.spark_session()._jvm.scala.Option.empty()
-        names = self._catalog().listPartitionNames(self._identifier(relation), nothing)
+        names = self._catalog().listPartitionNames(self._identifier(relation), self._java().Option.empty())
         return names.mkString("\n").split("\n") if names.nonEmpty() else []
+
+    @available
+    def partition_bytes(self, relation: BaseRelation) -> dict[str, int]:
+        """How many bytes of files the partitions of a table have that is there."""
+        table = self._java().Path(self._catalog().getTableMetadata(self._identifier(relation)).location())
+        files = table.getFileSystem(self._java().session._jsparkSession.sessionState().newHadoopConf())
+        sizes = {}
+        for name in self.partition_names(relation):
+            folder = self._java().Path(table, name)
+            # One that is only noted as handled has no folder.
+            sizes[name] = files.getContentSummary(folder).getLength() if files.exists(folder) else 0
+        return sizes
 
     @available
     def prepared_view(self, select: str, name: str) -> list[str]:
@@ -55,10 +76,20 @@ class CatalogMethods(metaclass=AdapterMeta):
         return [self.Column(field.name, field.dataType.simpleString()) for field in fields]
 
     def _catalog(self) -> Any:
-        return self.connections.spark_session()._jsparkSession.sessionState().catalog()
+        return self._java().session._jsparkSession.sessionState().catalog()
 
     def _identifier(self, relation: BaseRelation) -> Any:
-        jvm = self.connections.spark_session()._jvm
-        return jvm.org.apache.spark.sql.catalyst.TableIdentifier(
-            relation.identifier, jvm.scala.Option.apply(relation.schema)
-        )
+        java = self._java()
+        return java.TableIdentifier(relation.identifier, java.Option.apply(relation.schema))
+
+    def _java(self) -> JavaClasses:
+        spark = self.connections.spark_session()
+        if self._classes is None or self._classes.session is not spark:
+            jvm = spark._jvm
+            self._classes = JavaClasses(
+                spark,
+                jvm.org.apache.spark.sql.catalyst.TableIdentifier,
+                jvm.scala.Option,
+                jvm.org.apache.hadoop.fs.Path,
+            )
+        return self._classes
