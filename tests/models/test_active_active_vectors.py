@@ -107,10 +107,11 @@ def test_row_policy_is_that_of_ticdc(dbt, tmp_path, changefeed, monkeypatch):
     }
     assert policy(dbt, normal) == {number: outputs(case) for number, case in normal.items()}
 
-    # Other tables are refused before a row of them is judged, and the loop guard is not part of these cases.
+    # Other tables are refused before a row of them is judged; the columns that a table must have and the loop guard are not part of these cases.
     settings = TidemarkAdapter.changefeed_settings
+    changed = {"bdr_mode": False, "active_active_columns": []}
     monkeypatch.setattr(
-        TidemarkAdapter, "changefeed_settings", lambda adapter: {**settings(adapter), "bdr_mode": False}
+        TidemarkAdapter, "changefeed_settings", lambda adapter: {**settings(adapter), **changed}
     )
     active = {
         number: case
