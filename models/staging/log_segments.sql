@@ -19,6 +19,7 @@ final as (
         segment_end,
         log_size,
         frame_count,
+        families,
         skipped_bytes,
         torn_bytes,
         cast({{ batch_id }} as bigint) as batch_id

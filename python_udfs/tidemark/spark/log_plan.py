@@ -15,27 +15,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from tidemark.errors import TidemarkError
 from tidemark.logs import LogFile, find_logs, open_log
 from tidemark.wire.framing import FrameRun, TornTail, scan_runs
+from tidemark.wire.header_columns import is_known
+from tidemark.wire.registry import EVENT_TYPES
 
 SEGMENT_BYTES = 32 * 1024 * 1024
 PLANNING_TASKS = 32
 
 SCHEMA = (
     "upstream_id string, file string, segment_start bigint, segment_end bigint, log_size bigint, "
-    "frame_count bigint, skipped_bytes bigint, torn_bytes bigint"
+    "frame_count bigint, families array<string>, skipped_bytes bigint, torn_bytes bigint"
 )
 ARROW_SCHEMA = pa.schema(
-    [("upstream_id", pa.string()), ("file", pa.string())]
-    + [
-        (name, pa.int64())
-        for name in ("segment_start", "segment_end", "log_size", "frame_count", "skipped_bytes", "torn_bytes")
-    ]
+    {
+        "upstream_id": pa.string(),
+        "file": pa.string(),
+        "segment_start": pa.int64(),
+        "segment_end": pa.int64(),
+        "log_size": pa.int64(),
+        "frame_count": pa.int64(),
+        "families": pa.list_(pa.string()),
+        "skipped_bytes": pa.int64(),
+        "torn_bytes": pa.int64(),
+    }
 )
 
 
@@ -87,13 +97,19 @@ class LogPlanReader(DataSourceReader):
     def read(self, partition: _Files) -> Iterator[pa.RecordBatch]:
         for upstream_id, file, position in partition.files:
             rows = [
-                {"upstream_id": upstream_id, "file": file.path, "log_size": file.size, **segment}
+                {
+                    **segment,
+                    "upstream_id": upstream_id,
+                    "file": file.path,
+                    "log_size": file.size,
+                    "families": sorted(segment["families"]),
+                }
                 for segment in plan_segments(file, position, self.segment_bytes)
             ]
             yield pa.RecordBatch.from_pylist(rows, schema=ARROW_SCHEMA)
 
 
-def plan_segments(file: LogFile, start: int, segment_bytes: int) -> list[dict[str, int]]:
+def plan_segments(file: LogFile, start: int, segment_bytes: int) -> list[dict[str, Any]]:
     """Segments of [start, size) of about `segment_bytes` each; the torn tail, if any, belongs to none of them."""
     segments = []
     current = _new_segment(start)
@@ -104,6 +120,7 @@ def plan_segments(file: LogFile, start: int, segment_bytes: int) -> list[dict[st
                 break
             if isinstance(piece, FrameRun):
                 current["frame_count"] += len(piece.offset)
+                current["families"] |= _families(piece)
                 current["segment_end"] = piece.end
                 # Behind a frame that another header follows, a second reader finds the same pieces as this one.
                 if piece.end - current["segment_start"] >= segment_bytes:
@@ -117,11 +134,18 @@ def plan_segments(file: LogFile, start: int, segment_bytes: int) -> list[dict[st
     return segments
 
 
-def _new_segment(start: int) -> dict[str, int]:
+def _families(run: FrameRun) -> set[str]:
+    """The event families of the frames that somebody can decode."""
+    kinds = np.unique(run.event_type[is_known(run.event_type, run.version)])
+    return {EVENT_TYPES[kind].family for kind in kinds.tolist()}
+
+
+def _new_segment(start: int) -> dict[str, Any]:
     return {
         "segment_start": start,
         "segment_end": start,
         "frame_count": 0,
+        "families": set(),
         "skipped_bytes": 0,
         "torn_bytes": 0,
     }

@@ -118,6 +118,13 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         }
 
     @available
+    def frame_schema(self) -> str:
+        """The columns of `tidemark_events`."""
+        from tidemark.spark.event_log import SCHEMA
+
+        return SCHEMA
+
+    @available
     def remember(self, name: str, value: Any) -> Any:
         """Keep what a statement said until the command ends, for what does not change meanwhile: most of a small run is statements."""
         self._remembered[name] = value
