@@ -113,6 +113,8 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.sql.sources.default": "parquet",
         # Re-planning after every stage costs more than it saves on one machine.
         "spark.sql.adaptive.enabled": "false",
+        # A run has some hundreds of pieces of generated code, many of them alike: Spark would keep a hundred and compile the others again.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         # A partition is replaced as a whole by the run that writes it, the others are left alone.
         "spark.sql.sources.partitionOverwriteMode": "dynamic",
         "spark.sql.execution.arrow.maxBytesPerBatch": str(ARROW_BATCH_BYTES),
