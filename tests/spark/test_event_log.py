@@ -13,10 +13,12 @@ from tidemark.spark import event_log, log_plan
 from tidemark.spark.event_log import EventLogReader
 from tidemark.spark.log_plan import LogPlanReader, plan_segments
 from tidemark.wire.header import HEADER_SIZE, write_header
+from tidemark.wire.registry import EVENT_TYPES
 
 RESOLVED = golden("wire/resolved_typical.bin").read_bytes()
 STREAM = golden("streams/orders.bin").read_bytes()
 EVENTS = jsonl("streams/orders.events.jsonl")
+FAMILIES = {kind.family for kind in EVENT_TYPES.values()}
 
 
 @pytest.fixture
@@ -65,6 +67,17 @@ def test_segments_start_on_frame_boundaries_and_cover_the_log(log, segment_bytes
     assert all(row["segment_end"] in starts for row in rows)
     assert sum(row["frame_count"] for row in rows) == len(EVENTS)
     assert b"".join(row["frame"] for row in read(rows)) == STREAM
+
+
+def test_a_plan_says_which_families_a_segment_holds_as_far_as_they_can_be_decoded(log):
+    (row,) = plan(log)
+    assert row["families"] == ["control", "ddl", "dml", "handshake", "resolved", "syncpoint"]
+    for segment in plan(log, segment_bytes=1):
+        found = {family for family in FAMILIES if read([segment], family=family)}
+        assert set(segment["families"]) == found
+    unknown = write_header(9, 99, 4) + bytes(4)
+    (log / "a.bin").write_bytes(RESOLVED + unknown)
+    assert [row["families"] for row in plan(log)] == [["resolved"]]
 
 
 def test_a_header_only_read_ships_sixteen_bytes_of_each_frame(log):
