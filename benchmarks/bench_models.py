@@ -1,9 +1,9 @@
 """From event logs to current rows, through dbt and Spark: a first run, a run without anything new, and one with a little more.
 
-    python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000]
+    python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000] [--again]
 
 Three clusters write the same active-active table (benchmarks/clusters_stream.py). dbt and Spark run in this process, as in a real run; Spark and the seeds are there before the
-clock starts. Give --rows twice as large to see how time grows. Reported are:
+clock starts. Give --rows twice as large to see how time grows. With --again a fourth run has as many rows as the first, in a session in which Java has compiled its code. Reported are:
 
     seconds      what a run took
     CPU s        core seconds of all processes together: the same without what others do on the machine
@@ -46,6 +46,7 @@ def main() -> None:
         "--more", type=int, default=10_000, help="row changes of the second run (default 10000)"
     )
     parser.add_argument("--keys", type=int, default=100_000, help="different keys (default 100000)")
+    parser.add_argument("--again", action="store_true", help="at the end, as many row changes as at first")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         measure(Path(name), args)
@@ -61,12 +62,12 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
     empty = min(dbt(folder, "run", "--select", "+current_rows") for _ in range(2))
     more = write(clusters, args.more)
     second = dbt(folder, "run", "--select", "+current_rows")
+    runs = [("first", rows, first), ("nothing new", 0, empty), ("a little more", more, second)]
+    if args.again:
+        write(clusters, args.rows)
+        runs.append(("as many again", rows, dbt(folder, "run", "--select", "+current_rows")))
     print(f"{'run':28}{'rows':>12}{'seconds':>9}{'CPU s':>8}{'rows/s':>10}{'beyond empty':>14}")
-    for what, count, run in (
-        ("first", rows, first),
-        ("nothing new", 0, empty),
-        ("a little more", more, second),
-    ):
+    for what, count, run in runs:
         beyond = f"{count / max(run.seconds - empty.seconds, 0.001):,.0f}" if count == rows else ""
         print(f"{what:28}{count:12,}{run.seconds:9.1f}{run.cpu:8.1f}{count / run.seconds:10,.0f}{beyond:>14}")
     share = (first.seconds - empty.seconds) * more / rows

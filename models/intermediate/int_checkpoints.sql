@@ -92,8 +92,8 @@ final as (
     left join sent
         on
             advanced.upstream_id = sent.upstream_id
-            and sent.batch_id >= advanced.open_from_batch
-            and (sent.commit_ts > advanced.checkpoint_ts or sent.is_behind_gap)
+            and advanced.open_from_batch <= sent.batch_id
+            and (advanced.checkpoint_ts < sent.commit_ts or sent.is_behind_gap)
     where {{ current_batch }} > {{ last_batch }}
     group by advanced.upstream_id, advanced.checkpoint_ts, advanced.previous_checkpoint_ts
 )
