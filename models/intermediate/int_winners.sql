@@ -1,5 +1,5 @@
 -- one row per key of a physical table, on parquet also per batch: the write that won among the new ones and those taken over
--- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how many rows are new)
+-- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how large the new batch is)
 {% set key_columns = ['key', 'table_name', 'schema_name', 'upstream_id', 'physical_table_id'] %}
 {{ config(
     file_format=var('table_format'),
