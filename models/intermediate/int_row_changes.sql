@@ -1,7 +1,8 @@
 -- one row per row change that a batch completed, with the schema in force at its place,
 -- and one per frame whose rows cannot be decoded; the query gives transactions, whose rows are decoded where they are written
 -- depends_on: {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }} (which say where the schemas are)
--- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('stg_frames') }} (no rows go beyond frames that nobody has looked at)
+-- depends_on: {{ ref('log_segments') }} (which batches there are)
+-- depends_on: {{ ref('stg_frames') }} (rows wait until what cannot be read is known)
 {{ config(
     materialized='decoded',
     decoder='tidemark_row_changes',

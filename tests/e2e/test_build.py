@@ -125,6 +125,9 @@ def test_a_model_does_not_pass_over_a_batch_that_a_model_before_it_has_not_handl
     assert "int_winners cannot handle batch 2 of the logs before int_row_changes has" in dbt.fails(
         "run", "--select", "int_winners"
     )
+    assert "int_row_changes cannot handle batch 2 of the logs before stg_frames has" in dbt.fails(
+        "run", "--select", "+int_winners", "--exclude", "stg_frames"
+    )
     dbt.ok("run", "--select", "+int_winners")
     written, winners = (
         {tuple(row.values()) for row in dbt.rows(f"select distinct physical_table_id, key from {source}")}
