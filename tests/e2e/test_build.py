@@ -2,6 +2,7 @@
 
 import io
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -70,6 +71,11 @@ def test_a_demo_log_is_counted_and_a_second_run_changes_nothing(dbt, demo, capsy
     summary = capsys.readouterr().out
     assert f"batch_dml {counts['1', 1] + counts['2', 1]}" in summary
     assert "bad frames  none" in summary
+    models = {path.stem for path in Path("models").rglob("*.sql")} | {
+        path.stem for path in Path("seeds").glob("*.csv")
+    }
+    sinks = {path.stem for path in Path("models/sinks").rglob("sink_*.sql")} - {"sink_checkpoints"}
+    assert f"tables      {len(models - sinks)} in schema" in summary
 
 
 STATE_TABLES = [

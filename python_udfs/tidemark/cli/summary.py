@@ -15,7 +15,7 @@ def print_summary() -> None:
     def rows(sql: str) -> list:
         return spark.sql(sql.format(schema=schema)).collect()
 
-    names = {row.tableName for row in rows("show tables in {schema}")}
+    names = {row.tableName for row in rows("show tables in {schema}") if not row.isTemporary}
     print("\nSummary")
     if "event_counts" in names:
         counts = rows(
