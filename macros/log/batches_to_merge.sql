@@ -10,11 +10,9 @@
   {%- if last_batch == 0 or current_batch == last_batch -%}
     {{ return([]) }}
   {%- endif -%}
-  {%- set merged, gathered = [], namespace(size=0, is_done=false) -%}
-  {%- for batch_id, size in tidemark.batch_sizes(ref('int_row_changes')).items() if batch_id > last_batch -%}
-    {%- set gathered.size = gathered.size + size -%}
-  {%- endfor -%}
-  {%- for batch_id, size in tidemark.batch_sizes(this) | dictsort(reverse=true) -%}
+  {%- set new_sizes = tidemark.batch_sizes(ref('int_row_changes'), tidemark.new_batches()) -%}
+  {%- set merged, gathered = [], namespace(size=new_sizes.values() | sum, is_done=false) -%}
+  {%- for batch_id, size in tidemark.batch_sizes(this, tidemark.batches_of(this)) | dictsort(reverse=true) -%}
     {%- if not gathered.is_done and size <= gathered.size -%}
       {% do merged.append(batch_id) %}
       {%- set gathered.size = gathered.size + size -%}
@@ -26,15 +24,17 @@
 {% endmacro %}
 
 
-{# How large the batches of a model are that is built: in bytes, or in rows where only a query says it. #}
-{% macro batch_sizes(relation) %}
+{# How large these batches of a model are that is built: in bytes, or in rows where only a query says it. #}
+{% macro batch_sizes(relation, batches) %}
   {%- set sizes = {} -%}
   {%- if target.type == 'tidemark' -%}
-    {%- for name, size in adapter.partition_bytes(tidemark.stored_table(relation)).items() -%}
-      {% do sizes.update({name.split('=')[1] | int: size}) %}
-    {%- endfor -%}
+    {%- set names = [] -%}
+    {%- for batch_id in batches -%}{% do names.append('batch_id=' ~ batch_id) %}{%- endfor -%}
+    {% do sizes.update(zip(batches, adapter.partition_bytes(tidemark.stored_table(relation), names))) %}
   {%- else -%}
-    {%- for row in run_query('select batch_id, count(*) from ' ~ relation ~ ' group by batch_id') -%}
+    {%- for row in run_query(
+      'select batch_id, count(*) from ' ~ relation ~ ' where batch_id in (' ~ batches | join(', ') ~ ') group by batch_id'
+    ) -%}
       {% do sizes.update({row[0] | int: row[1] | int}) %}
     {%- endfor -%}
   {%- endif -%}

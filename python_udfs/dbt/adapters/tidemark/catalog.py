@@ -45,16 +45,13 @@ class CatalogMethods(metaclass=AdapterMeta):
         return names.mkString("\n").split("\n") if names.nonEmpty() else []
 
     @available
-    def partition_bytes(self, relation: BaseRelation) -> dict[str, int]:
-        """How many bytes of files the partitions of a table have that is there."""
+    def partition_bytes(self, relation: BaseRelation, names: list[str]) -> list[int]:
+        """How many bytes of files these partitions of a table have that is there."""
         table = self._java().Path(self._catalog().getTableMetadata(self._identifier(relation)).location())
         files = table.getFileSystem(self._java().session._jsparkSession.sessionState().newHadoopConf())
-        sizes = {}
-        for name in self.partition_names(relation):
-            folder = self._java().Path(table, name)
-            # One that is only noted as handled has no folder.
-            sizes[name] = files.getContentSummary(folder).getLength() if files.exists(folder) else 0
-        return sizes
+        folders = [self._java().Path(table, name) for name in names]
+        # One that is only noted as handled has no folder.
+        return [files.getContentSummary(path).getLength() if files.exists(path) else 0 for path in folders]
 
     @available
     def prepared_view(self, select: str, name: str) -> list[str]:
