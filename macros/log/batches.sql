@@ -83,6 +83,16 @@
 {% endmacro %}
 
 
+{# The adapter asks: without a new batch, or without events of its kind in the new ones, an incremental model has nothing to add. #}
+{% macro tidemark_has_nothing_new() %}
+  {%- set is_by_batch = config.get('partition_by') == 'batch_id' or tidemark.is_merged() -%}
+  {%- if not is_by_batch or model.name == 'log_segments' -%}
+    {{ return(false) }}
+  {%- endif -%}
+  {{ return(not tidemark.new_batches() or adapter.remembered('frames of ' ~ model.name) == 'none') }}
+{% endmacro %}
+
+
 {#
   Pre-hook: a batch that is planned, but not handled by a model that this one reads, would count as handled here without its rows. Models that the command has selected
   have run before this one.

@@ -15,6 +15,7 @@
   {%- endfor -%}
   {%- if not segments and target.type == 'tidemark' -%}
     {#- the reader is a Python process, which need not start to find nothing -#}
+    {% do adapter.remember('frames of ' ~ model.name, 'none') %}
     {{ return("(select nothing.* from (select from_json(cast(null as string), '" ~ adapter.frame_schema() ~ "') as nothing) where false)") }}
   {%- endif -%}
   {%- set options = {'segments': tojson(segments), 'payload': payload} -%}

@@ -120,6 +120,49 @@ def test_an_incremental_model_with_other_columns_asks_for_a_full_refresh(mini):
     assert mini.table("t") == [{"b": 1}]
 
 
+def told(mini, name, *arguments):
+    """What dbt says of a model that it has run."""
+    return {node.node.name: node.message for node in mini.ok("run", *arguments).result.results}[name]
+
+
+def test_a_view_is_made_again_only_when_something_has_changed_that_it_is_made_from(mini):
+    mini.model("t", "{{ config(materialized='table') }} select 1 as a")
+    mini.model("v", "select * from {{ ref('t') }}")
+    assert told(mini, "v") != "unchanged"
+    assert told(mini, "v") == "unchanged"
+    mini.model("t", "{{ config(materialized='table') }} select 2 as a")
+    assert (told(mini, "v"), mini.table("v")) == ("unchanged", [{"a": 2}])
+    mini.model("t", "{{ config(materialized='table') }} select 1 as a, 'x' as b")
+    assert told(mini, "v") != "unchanged"
+    assert mini.table("v") == [{"a": 1, "b": "x"}]
+    mini.model("v", "select a + 1 as a from {{ ref('t') }}")
+    assert told(mini, "v") != "unchanged"
+    assert mini.table("v") == [{"a": 2}]
+    assert told(mini, "v", "--full-refresh") != "unchanged"
+    assert told(mini, "v") == "unchanged"
+    mini.rows("drop view {schema}.v")
+    assert told(mini, "v") != "unchanged"
+    mini.model(
+        "models",
+        """
+        models:
+          - name: v
+            config: {contract: {enforced: true}}
+            columns: [{name: a, data_type: string}]
+        """,
+        "yml",
+    )
+    assert "contract" in mini.fails("run", "--select", "v")
+
+
+def test_a_view_of_tables_that_dbt_does_not_know_is_always_made(mini):
+    mini.model("t", "{{ config(materialized='table') }} select 1 as a")
+    mini.model("v", "-- depends_on: {{ this.schema }}\nselect * from {{ this.schema }}.t")
+    mini.ok("run", "--select", "t")
+    assert told(mini, "v", "--select", "v") != "unchanged"
+    assert told(mini, "v", "--select", "v") != "unchanged"
+
+
 def test_unique_key_is_refused_with_what_to_do(mini):
     mini.model("t", "{{ config(materialized='incremental', unique_key='a') }} select 1 as a")
     assert "partition_by" in mini.fails("run")

@@ -1,4 +1,4 @@
-"""Which batches of winners a new one takes over."""
+"""Which batches of winners a new one takes over, and which models have nothing to do."""
 
 from histories import PLAIN, START_TS, Change, Table, Transaction
 from streams import Sender
@@ -27,3 +27,41 @@ def test_a_batch_takes_over_those_before_it_that_are_no_larger(dbt, tmp_path):
         (shown,) = dbt.rows("select count(*) as n, count(distinct key) as keys from {schema}.current_rows")
         assert (shown["n"], shown["keys"]) == (written, written)
     assert found == [[1], [2], [2, 3]]
+
+
+def test_models_without_anything_new_are_left_as_they_are(dbt, tmp_path):
+    log = tmp_path / "log.bin"
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
+    dbt.ok("seed")
+    sender = Sender(Table("t", {"id": "int"}, PLAIN, (), ()).info("s", 1), bytes(15) + b"\1")
+    sender.begin(START_TS)
+
+    def idle():
+        log.write_bytes(b"".join(sender.frames))
+        outcome = dbt.ok("run", "--select", "+current_rows")
+        return {node.node.name for node in outcome.result.results if node.message == "nothing new"}
+
+    def last_batches(*models):
+        return {row["n"] for name in models for row in dbt.rows(f"select max(batch_id) as n from {{schema}}.{name}")}
+
+    by_batch = {"stg_frames", "stg_resolved_events", "stg_transactions", "int_epochs", "int_checkpoints"}
+    by_batch |= {"int_transactions", "int_row_changes", "int_winners"}
+    absent = {"stg_control_events", "stg_ddl_events", "stg_sync_points"}
+
+    sender.resolve(START_TS + 10)
+    assert not idle() & by_batch
+    assert idle() == by_batch | absent | {"stg_handshakes"}
+    sender.resolve(START_TS + 20)
+    assert idle() == absent | {"stg_handshakes", "stg_transactions"}
+    assert last_batches("int_epochs", "int_checkpoints") == {2}
+    assert dbt.rows("select max(checkpoint_ts) as ts from {schema}.int_checkpoints") == [{"ts": START_TS + 20}]
+    # What had no events of their kind has handled the batch all the same.
+    assert "stg_ddl_events" in idle()
+    sender.send([Transaction("1", None, START_TS + 29, START_TS + 30, (_insert(sender),))])
+    sender.resolve(START_TS + 30)
+    assert idle() == absent | {"stg_handshakes"}
+    assert len(dbt.table("current_rows")) == 1
+
+
+def _insert(sender):
+    return Change("insert", None, {**dict.fromkeys(sender.info.arrow_schema.names), "id": 1})

@@ -44,7 +44,8 @@ def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], N
             lock = StateLock(state_dir)
             lock.acquire(say)
             _lock = lock
-        if _session is None or _session._jsc.sc().isStopped():
+        # To ask Java whether its side runs takes a hundred times as long.
+        if _session is None or _session.sparkContext._jsc is None:
             _refuse_other_catalog(state_dir)
             _session, _catalog = _start(state_dir, settings)
         _make_active(_session)

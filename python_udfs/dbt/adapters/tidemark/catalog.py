@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any, NamedTuple
 
@@ -25,6 +26,8 @@ class CatalogMethods(metaclass=AdapterMeta):
     connections: Any
     execute: Any
     Column: Any
+    remember: Any
+    remembered: Any
     _classes: JavaClasses | None = None
 
     @available
@@ -60,6 +63,24 @@ class CatalogMethods(metaclass=AdapterMeta):
             found = self.connections.spark_session().sql(select)
             found.createOrReplaceTempView(name)
             return found.columns
+
+    @available
+    def drop_prepared_view(self, name: str) -> None:
+        self.connections.spark_session().catalog.dropTempView(name)
+
+    @available
+    def made_from(self, texts: list[str], parents: list[BaseRelation]) -> str | None:
+        """A digest of what a view is made from: these texts, the columns of what it reads, and the settings that Spark keeps with a view. None if a parent is not there."""
+        identifiers = [self._identifier(parent) for parent in parents]
+        if not all(self._catalog().tableExists(identifier) for identifier in identifiers):
+            return None
+        columns = [self._catalog().getTableMetadata(identifier).schema().json() for identifier in identifiers]
+        settings = self.remembered("settings of views") or self.remember("settings of views", self._sql_settings())
+        return hashlib.sha256("\0".join([settings, *texts, *columns]).encode()).hexdigest()
+
+    def _sql_settings(self) -> str:
+        settings = self.connections.spark_session().conf.getAll
+        return json.dumps({name: value for name, value in sorted(settings.items()) if name.startswith("spark.sql.")})
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list:
         """dbt-spark's own describes the relation. It is still asked for what the catalog does not know: temporary views, columns of Delta tables."""

@@ -2,7 +2,7 @@
   New rows arrive as whole partitions, which become visible together when the catalog learns of them; a partition that is written again is
   replaced. With `partition_by`, the model says which partition a row belongs to. Without it, every run appends one hidden partition.
   With `unique_key`, which needs `file_format: delta`, rows are merged into the table by one statement.
-  The first run and a full refresh build a new version beside and switch to it.
+  The first run and a full refresh build a new version beside and switch to it. Where the project says that a model has nothing new, it is left as it is.
 #}
 {% materialization incremental, adapter='tidemark', supported_languages=['sql', 'python'] %}
   {%- set unique_key = config.get('unique_key') -%}
@@ -20,6 +20,11 @@
   {{ run_hooks(pre_hooks) }}
 
   {%- set current = none if should_full_refresh() else tidemark_current_version(target_relation) -%}
+  {%- if current is not none and tidemark_has_nothing_new() -%}
+    {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': [target_relation]}) }}
+  {%- endif -%}
   {%- if model['language'] == 'python' -%}
     {# dbt runs Python only from the materialization itself #}
     {%- call statement('main', language='python') -%}{{ tidemark_python_model(compiled_code) }}{%- endcall -%}
@@ -57,12 +62,18 @@
         ~ tidemark_quoted_list(columns) ~ ' from ' ~ view
       ) %}
     {%- endif -%}
-    {% do run_query('drop view if exists ' ~ view) %}
+    {% do adapter.drop_prepared_view(view) %}
   {%- endif -%}
 
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+
+{# Whether running the calling incremental model, which is built, would add nothing. A project that knows has a macro of this name. #}
+{% macro tidemark_has_nothing_new() %}
+  {{ return(false) }}
+{% endmacro %}
 
 
 {# dbt's own looks for a table; ours are views over the version that is complete. #}

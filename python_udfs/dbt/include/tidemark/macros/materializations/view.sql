@@ -1,0 +1,34 @@
+{# dbt-spark's view, which is left as it is while nothing has changed that it is made from: to make it, Spark reads all of the query. #}
+{% materialization view, adapter='tidemark' %}
+  {%- set made_from = tidemark_made_from() -%}
+  {%- set existing = adapter.get_relation(database=this.database, schema=this.schema, identifier=this.identifier) -%}
+  {%- if made_from and existing is not none and existing.is_view and not should_full_refresh()
+    and adapter.table_property(existing, 'tidemark.made_from') == made_from -%}
+    {{ run_hooks(pre_hooks) }}
+    {%- call noop_statement('main', 'unchanged') -%}{%- endcall -%}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': [this.incorporate(type='view')]}) }}
+  {%- endif -%}
+  {%- set made = create_or_replace_view() -%}
+  {%- if made_from -%}
+    {% do run_query('alter view ' ~ this ~ " set tblproperties ('tidemark.made_from' = '" ~ made_from ~ "')") %}
+  {%- endif -%}
+  {{ return(made) }}
+{% endmaterialization %}
+
+
+{# What a view is made from, as one short text; none where not all of it is known, because the view reads tables without `ref` or an ephemeral model does. #}
+{% macro tidemark_made_from() %}
+  {%- set parents = [] -%}
+  {%- for unique_id in model['depends_on']['nodes'] -%}
+    {%- set parent = graph.sources.get(unique_id) or graph.nodes[unique_id] -%}
+    {%- if parent.config.get('materialized') == 'ephemeral' -%}
+      {{ return(none) }}
+    {%- endif -%}
+    {% do parents.append(api.Relation.create(schema=parent.schema, identifier=parent.identifier or parent.alias)) %}
+  {%- endfor -%}
+  {%- if not parents -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {{ return(adapter.made_from([compiled_code, model['description'], tojson(model['columns']), tojson(model['config'])], parents)) }}
+{% endmacro %}
