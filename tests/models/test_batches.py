@@ -42,7 +42,11 @@ def test_models_without_anything_new_are_left_as_they_are(dbt, tmp_path):
         return {node.node.name for node in outcome.result.results if node.message == "nothing new"}
 
     def last_batches(*models):
-        return {row["n"] for name in models for row in dbt.rows(f"select max(batch_id) as n from {{schema}}.{name}")}
+        return {
+            row["n"]
+            for name in models
+            for row in dbt.rows(f"select max(batch_id) as n from {{schema}}.{name}")
+        }
 
     by_batch = {"stg_frames", "stg_resolved_events", "stg_transactions", "int_epochs", "int_checkpoints"}
     by_batch |= {"int_transactions", "int_row_changes", "int_winners"}
@@ -54,7 +58,9 @@ def test_models_without_anything_new_are_left_as_they_are(dbt, tmp_path):
     sender.resolve(START_TS + 20)
     assert idle() == absent | {"stg_handshakes", "stg_transactions"}
     assert last_batches("int_epochs", "int_checkpoints") == {2}
-    assert dbt.rows("select max(checkpoint_ts) as ts from {schema}.int_checkpoints") == [{"ts": START_TS + 20}]
+    assert dbt.rows("select max(checkpoint_ts) as ts from {schema}.int_checkpoints") == [
+        {"ts": START_TS + 20}
+    ]
     # What had no events of their kind has handled the batch all the same.
     assert "stg_ddl_events" in idle()
     sender.send([Transaction("1", None, START_TS + 29, START_TS + 30, (_insert(sender),))])

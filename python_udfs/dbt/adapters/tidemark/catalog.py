@@ -75,12 +75,16 @@ class CatalogMethods(metaclass=AdapterMeta):
         if not all(self._catalog().tableExists(identifier) for identifier in identifiers):
             return None
         columns = [self._catalog().getTableMetadata(identifier).schema().json() for identifier in identifiers]
-        settings = self.remembered("settings of views") or self.remember("settings of views", self._sql_settings())
+        settings = self.remembered("settings of views") or self.remember(
+            "settings of views", self._sql_settings()
+        )
         return hashlib.sha256("\0".join([settings, *texts, *columns]).encode()).hexdigest()
 
     def _sql_settings(self) -> str:
         settings = self.connections.spark_session().conf.getAll
-        return json.dumps({name: value for name, value in sorted(settings.items()) if name.startswith("spark.sql.")})
+        return json.dumps(
+            {name: value for name, value in sorted(settings.items()) if name.startswith("spark.sql.")}
+        )
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list:
         """dbt-spark's own describes the relation. It is still asked for what the catalog does not know: temporary views, columns of Delta tables."""
