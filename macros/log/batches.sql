@@ -60,6 +60,16 @@
 {% endmacro %}
 
 
+{# The last batch whose winners are chosen. #}
+{% macro shown_batch() %}
+  {%- set winners = ref('int_winners') -%}
+  {%- if not tidemark.is_built([winners]) -%}
+    {{ return(0) }}
+  {%- endif -%}
+  {{ return(tidemark.noted_batch(tidemark.stored_table(winners)) if var('table_format') == 'delta' else tidemark.last_batch_of(winners)) }}
+{% endmacro %}
+
+
 {# The last batch that was planned; 0 when no log has held anything yet. #}
 {% macro current_batch() %}
   {{ return(([0] + tidemark.planned_batches()) | max) }}

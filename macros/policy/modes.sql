@@ -28,6 +28,12 @@
 {% endmacro %}
 
 
+{# Whether several dispatchers may read one table, each a part of it (`enable-table-across-nodes`). #}
+{% macro are_tables_split() %}
+  {{ return(tidemark.changefeed_setting('tables_across_nodes')) }}
+{% endmacro %}
+
+
 {# Only the embedded adapter reads changefeed files; elsewhere the defaults hold. #}
 {% macro changefeed_setting(name) %}
   {%- set defaults = {
@@ -46,7 +52,7 @@
     'default_topic': '',
     'table_id_paths': false,
     'partition_folders': true,
-    'dispatcher_files': false,
+    'tables_across_nodes': false,
     'partition_count': none,
     'dispatch_skips_missing_columns': true
   } -%}

@@ -52,7 +52,7 @@
     {#- the id of a partition is not that of its table -#}
     {% do columns.append('nullif(physical_table_id, table_id)') %}
   {%- endif -%}
-  {%- if tidemark.changefeed_setting('dispatcher_files') -%}
+  {%- if tidemark.are_tables_split() -%}
     {% do columns.append('dispatcher_id') %}
   {%- endif -%}
   {{ return(columns | join(', ')) }}

@@ -33,8 +33,14 @@
   {%- elif kind in ('datetime', 'timestamp') -%}
     {{ return('try_cast(' ~ text ~ ' as timestamp)') }}
   {%- elif kind in ('enum', 'set') and is_other and written_as.type_name not in numbers -%}
-    {%- set members = 'filter(array(' ~ tidemark.text_literals(column.elems) ~ '), member -> array_contains(split(lower(' ~ text ~ "), ','), lower(member)))" -%}
-    {{ return('get(' ~ members ~ ', 0)' if kind == 'enum' else 'if(' ~ text ~ ' is null, null, array_join(' ~ members ~ ", ','))") }}
+    {%- set members = 'filter(array(' ~ tidemark.text_literals(column.elems) ~ '), member -> ' -%}
+    {%- if kind == 'set' -%}
+      {{ return('if(' ~ text ~ ' is null, null, array_join(' ~ members ~ 'array_contains(split(lower(' ~ text ~ "), ','), lower(member))), ','))") }}
+    {%- endif -%}
+    {#- '' is what a value became that was no member; some collations tell upper and lower case apart -#}
+    {{ return(
+      'case when ' ~ text ~ " = '' then '' else coalesce(get(" ~ members ~ 'member = ' ~ text ~ '), 0), get(' ~ members ~ 'lower(member) = lower(' ~ text ~ ')), 0)) end'
+    ) }}
   {%- elif kind in ('enum', 'set') -%}
     {{ return(tidemark.member_names(column, text)) }}
   {%- elif tidemark.is_bytes(column) -%}
@@ -54,7 +60,8 @@
   {%- if default is none -%}
     {{ return('null') }}
   {%- elif source.default_of.type_name == 'bit' -%}
-    {{ return(tidemark.spark_value(column, 'conv(hex(encode(' ~ tidemark.text_literal(default) ~ ", 'UTF-8')), 16, 10)", source.default_of)) }}
+    {%- set digits = "'" ~ default[2:-1] ~ "'" if default.startswith("x'") else 'hex(encode(' ~ tidemark.text_literal(default) ~ ", 'UTF-8'))" -%}
+    {{ return(tidemark.spark_value(column, 'conv(' ~ digits ~ ', 16, 10)', source.default_of)) }}
   {%- endif -%}
   {{ return(tidemark.spark_value(column, tidemark.text_literal(default), {'type_name': 'default'})) }}
 {% endmacro %}
@@ -65,7 +72,9 @@
   {%- if tidemark.is_bytes(column) or tidemark.is_bytes(other) -%}
     {{ return(tidemark.is_bytes(column) and tidemark.is_bytes(other)) }}
   {%- endif -%}
-  {{ return(column.type_name == other.type_name and column.elems == other.elems) }}
+  {#- members that are added at the end leave the numbers of the others as they are -#}
+  {%- set elems, other_elems = column.elems or [], other.elems or [] -%}
+  {{ return(column.type_name == other.type_name and elems[:other_elems | length] == other_elems) }}
 {% endmacro %}
 
 
@@ -93,7 +102,7 @@
   {%- endif -%}
   {{ return(
     'if(' ~ text ~ ' is null, null, array_join(filter(array(' ~ members ~ '), (member, place) -> '
-    ~ 'cast(try_cast(' ~ text ~ " as decimal(20, 0)) div cast(pow(2, place) as decimal(20, 0)) as bigint) % 2 = 1), ','))"
+    ~ 'substr(reverse(conv(' ~ text ~ ", 10, 2)), place + 1, 1) = '1'), ','))"
   ) }}
 {% endmacro %}
 

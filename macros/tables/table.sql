@@ -7,6 +7,7 @@
 #}
 {% macro table(schema_name, table_name, with_deleted=false) %}
   {%- set current_rows = ref('current_rows') -%}
+  {% do tidemark.check_shown_ts(current_rows) %}
   {%- set versions = tidemark.table_history(schema_name, table_name) -%}
   {%- if not execute -%}
     {{ return(current_rows) }}
@@ -34,6 +35,20 @@
     ~ ' where schema_name = ' ~ tidemark.text_literal(schema_name) ~ ' and table_name = ' ~ tidemark.text_literal(table_name)
     ~ ('' if with_deleted else ' and not is_deleted') ~ '))'
   ) }}
+{% endmacro %}
+
+
+{# current_rows is one view, which shows what the last run of it was asked for: another ts would get the rows of that one. #}
+{% macro check_shown_ts(current_rows) %}
+  {%- set wanted = var('as_of_ts') | string -%}
+  {%- set shown = adapter.table_property(current_rows, 'tidemark.as_of_ts') if target.type == 'tidemark' and tidemark.is_built([current_rows]) else none -%}
+  {%- if shown is not none and shown != wanted -%}
+    {%- set names = {'None': 'now'} -%}
+    {% do exceptions.raise_compiler_error(
+      'current_rows shows rows as of ' ~ names.get(shown, shown) ~ ', and this command asks for ' ~ names.get(wanted, wanted) ~ ': first run `dbt run --select current_rows'
+      ~ ('' if wanted == 'None' else " --vars 'as_of_ts: " ~ wanted ~ "'") ~ '`'
+    ) %}
+  {%- endif -%}
 {% endmacro %}
 
 

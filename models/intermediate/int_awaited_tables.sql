@@ -1,8 +1,9 @@
 -- one row per table or partition that a statement added and that no dispatcher reads yet: its rows are still to come
 {{ config(materialized='view') }}
 
+-- a statement that the changefeed does not send on adds its tables all the same
 with ddl_events as (
-    select * from {{ ref('stg_ddl_events') }} where error_reason is null and not is_not_synced
+    select * from {{ ref('stg_ddl_events') }} where error_reason is null
 ),
 
 epochs as (
@@ -50,7 +51,7 @@ dispatchers as (
 readers as (
     select
         upstream_id,
-        collect_set(coalesce(physical_table_id, table_id)) as read_table_ids,
+        collect_list(struct(coalesce(physical_table_id, table_id) as table_id, start_ts)) as reading,
         collect_list(case when physical_table_id is null then struct(table_id, start_ts) end) as idle
     from dispatchers
     group by upstream_id
@@ -62,7 +63,17 @@ unread as (
         readers.idle,
         filter(
             statements.added,
-            item -> not coalesce(array_contains(readers.read_table_ids, item.physical_table_id), false)
+            item -> not exists(
+                coalesce(readers.reading, array()),
+                reader -> reader.table_id = item.physical_table_id
+                -- a table that is recovered has its id again, and had a dispatcher before it was dropped
+                and not exists(
+                    statements.dropped,
+                    drop -> drop.table_id = item.physical_table_id
+                    and drop.ts < item.added_ts
+                    and coalesce(reader.start_ts <= drop.ts, true)
+                )
+            )
             and not exists(
                 statements.dropped, drop -> drop.table_id = item.physical_table_id and drop.ts > item.added_ts
             )

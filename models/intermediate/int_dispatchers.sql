@@ -42,7 +42,7 @@ statements as (
                 end
             )
         ) as renamed,
-        -- a statement about a table with partitions blocks all that there are
+        -- a statement about a table with partitions blocks all that there are; `create table like` blocks those of the other table
         flatten(
             collect_set(
                 case
@@ -51,7 +51,9 @@ statements as (
                             array_union(
                                 dropped_table_ids,
                                 array_union(
-                                    coalesce(array_remove(influence.blocked_tables.tableids, 0), array()),
+                                    coalesce(
+                                        case when ddl_type <> 3 then array_remove(influence.blocked_tables.tableids, 0) end, array()
+                                    ),
                                     coalesce(influence.need_added_tables.tableid, array())
                                 )
                             ),
@@ -74,7 +76,9 @@ read_tables as (
         max(physical_table_id) is not null as is_partition_known,
         min(start_ts) as start_ts,
         coalesce(max(resolved_ts), max(start_ts)) as resolved_ts,
-        min(dropped_ts) as dropped_ts,
+        -- the table trigger has no table, receives all statements and goes on
+        coalesce(max(table_id), max(physical_table_id)) is null as is_trigger,
+        case when coalesce(max(table_id), max(physical_table_id)) is not null then min(dropped_ts) end as dropped_ts,
         max(epoch) as epoch,
         max_by(last_seq, epoch) as last_seq,
         collect_list(struct(start_ts as ts, schema_name, table_name, table_id)) as names,
@@ -163,7 +167,11 @@ siblings as (
         ) as idle_resolved_ts,
         max(case when not is_partition_known then start_ts end) over (
             partition by upstream_id, table_id
-        ) as idle_start_ts
+        ) as idle_start_ts,
+        collect_list(start_ts) over (partition by upstream_id, table_id) as starts,
+        max(case when is_trigger then struct(resolved_ts, dispatcher_id) end) over (
+            partition by upstream_id, table_id
+        ) as first_trigger
     from drops
 ),
 
@@ -176,7 +184,7 @@ retirements as (
         array_min(
             filter(
                 readers,
-                item -> is_partition_known
+                item -> {{ 'false and ' if tidemark.are_tables_split() }}is_partition_known
                 and item.physical_table_id = siblings.physical_table_id
                 and struct(item.start_ts, item.resolved_ts, item.dispatcher_id)
                 > struct(siblings.start_ts, siblings.resolved_ts, siblings.dispatcher_id)
@@ -189,7 +197,12 @@ retirements as (
                 size(idle_resolved_ts)
                 - size(array_except(array_except(partitions, dropped_partitions.table_id), readers.physical_table_id))
         end as surplus_count,
-        greatest(idle_start_ts, array_max(dropped_partitions.ts)) as changed_ts
+        greatest(idle_start_ts, array_max(dropped_partitions.ts)) as changed_ts,
+        -- those of a table that began at one ts
+        transform(
+            array_distinct(starts),
+            start -> struct(start as start_ts, size(filter(starts, other -> other = start)) as size)
+        ) as generations
     from siblings
 ),
 
@@ -208,6 +221,24 @@ outcomes as (
                     and greatest(resolved_ts, changed_ts)
                     < coalesce(get(idle_resolved_ts, surplus_count), {{ 2 ** 63 - 1 }})
                     then changed_ts
+            end,
+            -- a changefeed that is resumed reads all parts of a table anew: which part each of them reads need not be known
+            case
+                when gap_ts is null and {{ 'true' if tidemark.are_tables_split() else 'not is_partition_known and coalesce(size(partitions), 0) = 0' }}
+                    then array_min(
+                        filter(
+                            generations,
+                            later -> later.start_ts > start_ts
+                            and later.start_ts <= resolved_ts
+                            and later.size >= array_max(
+                                filter(generations, earlier -> earlier.start_ts < later.start_ts).size
+                            )
+                        ).start_ts
+                    )
+            end,
+            -- it also has another table trigger, which began where the first one was
+            case
+                when is_trigger and gap_ts is null and struct(resolved_ts, dispatcher_id) < first_trigger then resolved_ts
             end
         ) as retired_ts
     from retirements

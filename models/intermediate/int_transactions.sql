@@ -1,5 +1,7 @@
 -- one row per transaction of a table that a batch completed: exactly one of the copies that the logs hold
 {% set last_batch, current_batch = tidemark.last_batch(), tidemark.current_batch() %}
+{#- where a table is split over nodes, each dispatcher has a part of its transactions -#}
+{% set transaction_columns = 'upstream_id, physical_table_id, start_ts, commit_ts' ~ (', dispatcher_id' if tidemark.are_tables_split() else '') %}
 
 with checkpoints as (
     select * from {{ ref('int_checkpoints') }}
@@ -27,7 +29,9 @@ transactions as (
 
 -- what is behind a gap, or before whose handshake nothing can be read, waits
 completed as (
-    select transactions.*
+    select
+        transactions.*,
+        coalesce(epochs.complete_ts >= transactions.commit_ts, false) as is_whole
     from transactions
     inner join new_checkpoints on transactions.upstream_id = new_checkpoints.upstream_id
     inner join epochs
@@ -46,7 +50,7 @@ completed as (
 -- late data may be older than the last checkpoint: what was not taken before is new
 {% if is_incremental() %}
     taken as (
-        select distinct upstream_id, physical_table_id, start_ts, commit_ts from {{ this }}
+        select distinct {{ transaction_columns }} from {{ this }}
         where batch_id <= {{ last_batch }} and commit_ts >= (select min(transactions.commit_ts) from transactions)
     ),
 
@@ -55,10 +59,9 @@ completed as (
         from completed
         left anti join taken
             on
-                completed.upstream_id = taken.upstream_id
-                and completed.physical_table_id = taken.physical_table_id
-                and completed.start_ts = taken.start_ts
-                and completed.commit_ts = taken.commit_ts
+                {% for name in transaction_columns.split(', ') %}
+                    {{ 'and ' if not loop.first }}completed.{{ name }} = taken.{{ name }}
+                {% endfor %}
     ),
 {% else %}
     not_taken as (
@@ -66,13 +69,13 @@ completed as (
     ),
 {% endif %}
 
--- a dispatcher that was re-created sends again what it had sent: the last epoch has all of it;
--- the same event may be in two files, or in a file that was delivered twice
+-- a dispatcher that was re-created sends again what it had sent: the last epoch has all of it, unless the log ends
+-- amid the events of a large transaction; the same event may be in two files, or in a file that was delivered twice
 copies as (
     select
         *,
-        max(struct(epoch, dispatcher_id)) over (
-            partition by upstream_id, physical_table_id, start_ts, commit_ts
+        max(struct(is_whole, epoch, dispatcher_id)) over (
+            partition by {{ transaction_columns }}
         ) as kept_copy,
         row_number() over (
             partition by upstream_id, physical_table_id, start_ts, commit_ts, dispatcher_id, epoch, seq
@@ -95,7 +98,7 @@ final as (
         row_count,
         cast({{ current_batch }} as bigint) as batch_id
     from copies
-    where delivery = 1 and struct(epoch, dispatcher_id) = kept_copy
+    where delivery = 1 and struct(is_whole, epoch, dispatcher_id) = kept_copy
 )
 
 select * from final

@@ -1,5 +1,6 @@
 -- one row per key of a table: the write that won, over all upstreams and batches; deleted rows stay as tombstones
 -- depends_on: {{ ref('sync_points') }}, {{ ref('stg_handshakes') }} (which ts a snapshot can have)
+{{ config(tblproperties={'tidemark.as_of_ts': var('as_of_ts') | string}) }}
 {% set as_of_ts = tidemark.as_of_ts() %}
 
 with
@@ -34,12 +35,13 @@ ddl_events as (
     select * from {{ ref('stg_ddl_events') }} where error_reason is null
 ),
 
--- statements count as far as rows do
+-- statements count as far as rows do, also where a run ended before it had chosen the winners
 shown as (
     select
         upstream_id,
         {{ 'max(checkpoint_ts)' if as_of_ts is none else as_of_ts ~ 'L' }} as shown_ts
     from {{ ref('int_checkpoints') }}
+    where batch_id <= {{ tidemark.shown_batch() }}
     group by upstream_id
 ),
 

@@ -61,13 +61,13 @@ states as (
         table_name,
         key,
         upstream_id,
-        max_by(op = 'delete', struct(commit_ts, start_ts, seq, row_number)) as is_hard_deleted,
+        max_by(op = 'delete', struct(commit_ts, start_ts, op <> 'delete', seq, row_number)) as is_hard_deleted,
         max(case when op = 'delete' then commit_ts end) as hard_deleted_ts,
         max_by(
             struct(
                 coalesce(origin_ts, commit_ts) as version_ts, origin_ts is null as is_own, is_soft_deleted, post as row_values
             ),
-            struct(commit_ts, start_ts, seq, row_number)
+            struct(commit_ts, start_ts, op <> 'delete', seq, row_number)
         ) filter (where op <> 'delete') as last_write
     from remaining
     group by schema_name, table_name, key, upstream_id
@@ -88,15 +88,18 @@ expected as (
     group by schema_name, table_name, key
 ),
 
+-- what a table held before the log began is not known; one that a statement of the log created held nothing
 clusters as (
-    select distinct
+    select
         table_versions.schema_name,
         table_versions.table_name,
         table_versions.upstream_id,
-        coalesce(checkpoints.checkpoint_ts, 0) as checkpoint_ts
+        coalesce(max(checkpoints.checkpoint_ts), 0) as checkpoint_ts,
+        min_by(if(table_versions.ddl_type is null, table_versions.valid_from_ts, 0), table_versions.valid_from_ts) as begin_ts
     from table_versions
     left join checkpoints on table_versions.upstream_id = checkpoints.upstream_id
-    where table_versions.is_active_active and table_versions.valid_to_ts is null
+    group by table_versions.schema_name, table_versions.table_name, table_versions.upstream_id
+    having max(table_versions.is_active_active and table_versions.valid_to_ts is null)
 ),
 
 compared as (
@@ -107,6 +110,7 @@ compared as (
         expected.winner,
         clusters.upstream_id,
         clusters.checkpoint_ts,
+        clusters.begin_ts,
         -- a row that was there before the log began, and of which only the removal is known, is taken for a tombstone
         coalesce(states.last_write.version_ts, 0) as version_ts,
         coalesce(states.last_write.is_soft_deleted, true) as is_soft_deleted,
@@ -142,10 +146,10 @@ classified as (
             when version_ts = winner.version_ts and is_hard_deleted then null
             when
                 version_ts = winner.version_ts
-                and {{ tidemark.values_without('row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')") }}
-                = {{ tidemark.values_without('winner.row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')") }}
+                and {{ tidemark.are_values_equal('row_values', 'winner.row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')") }}
                 then null
             when version_ts = winner.version_ts then 'different_values'
+            when version_ts = 0 and winner.version_ts <= begin_ts then null
             when checkpoint_ts < winner.version_ts + {{ lag }} then 'lag'
             when winner.is_soft_deleted then 'missing_soft_delete'
             else 'lost_write'

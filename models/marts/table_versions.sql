@@ -28,7 +28,8 @@ states as (
     from handshakes
 ),
 
--- a state arrives with its statement, once per dispatcher, and with the handshakes that begin there; the statement tells more
+-- a state arrives with its statement, once per dispatcher, and with the handshakes that begin there; the statement tells more;
+-- a name that a statement uses only in passing, to swap two others, comes without an id
 tellings as (
     select
         *,
@@ -37,6 +38,7 @@ tellings as (
             order by ddl_type is null, `table`.table_version desc
         ) as telling
     from states
+    where `table`.table_id > 0
 ),
 
 compared as (

@@ -26,7 +26,7 @@ blocks as (
         block,
         schema_name,
         table_name,
-        {% if tidemark.changefeed_setting('dispatcher_files') %}dispatcher_id,{% endif %}
+        {% if tidemark.are_tables_split() %}dispatcher_id,{% endif %}
         max(table_info_version) as table_info_version,
         max(table_id) as table_id,
         max(physical_table_id) as physical_table_id,
@@ -42,7 +42,7 @@ blocks as (
         seq,
         block,
         schema_name,
-        {% if tidemark.changefeed_setting('dispatcher_files') %}dispatcher_id,{% endif %}
+        {% if tidemark.are_tables_split() %}dispatcher_id,{% endif %}
         table_name
 ),
 

@@ -15,6 +15,8 @@ from tidemark.wire.table_info import TableInfo
 # The statements by TiDB's numbers.
 ADD_COLUMN, MODIFY_COLUMN = 5, 12
 
+# As many as a set can have.
+MEMBERS = [f"m{number}" for number in range(64)]
 BEFORE = [
     column(sql, place)
     for place, sql in enumerate(
@@ -32,23 +34,33 @@ BEFORE = [
             "number varchar(10)",
             "price decimal(8,3)",
             "raw varchar(10)",
+            "grown enum('t','a')",
+            "sorted enum('a','A','b')",
+            f"many set({','.join(MEMBERS)})",
         )
     )
 ]
+TALL = "XL, tall"
+BEFORE[13] = replace(BEFORE[13], elems=(TALL, "a"))
 # A change of type that rewrites the rows gives a column another id.
 AFTER = [
     *BEFORE[:7],
     replace(BEFORE[7], name="new_name"),
-    replace(column("colour varchar(10)", 8), id=21),
-    replace(column("size enum('s','m')", 9), id=22),
+    replace(column("colour varchar(10)", 8), id=41),
+    replace(column("size enum('s','m')", 9), id=42),
     # Another name, too.
-    replace(column("amount int", 10), id=23),
-    replace(column("price bigint", 11), id=24),
-    replace(column("raw varbinary(10)", 12), id=25),
-    column("added int not null default '7'", 13, added=True),
-    column("added_text varchar(10) default 'plus'", 14, added=True),
-    column("added_letter enum('p','q') default 'q'", 15, added=True),
-    replace(column("added_bits bit(8)", 16), origin_default="\x05"),
+    replace(column("amount int", 10), id=43),
+    replace(column("price bigint", 11), id=44),
+    replace(column("raw varbinary(10)", 12), id=45),
+    replace(BEFORE[13], elems=(TALL, "a", "A")),
+    replace(column("sorted enum('b','A','a')", 14), id=46),
+    BEFORE[15],
+    column("added int not null default '7'", 16, added=True),
+    column("added_text varchar(10) default 'plus'", 17, added=True),
+    column("added_letter enum('p','q') default 'q'", 18, added=True),
+    replace(column("added_bits bit(8)", 19), origin_default="\x05"),
+    # Beside the bytes, of which a text cannot have all.
+    replace(column("more_bits bit(8)", 20), origin_default="\ufffd", origin_default_bit="gQ=="),
 ]
 AT = "2025-02-03 04:05:06.070809"
 FIRST = {
@@ -65,11 +77,14 @@ FIRST = {
     "number": "12",
     "price": Decimal("2.500"),
     "raw": "grün",
+    "grown": 1,
+    "sorted": 2,
+    "many": 2**63 + 1,
 }
 NOTHING = dict.fromkeys(FIRST)
 # What does not fit the new type is null.
-MISFITS = {**NOTHING, "id": 2, "size": "xxl", "number": "twelve", "letters": 0}
-ADDED = {"added": 8, "added_text": None, "added_letter": 1, "added_bits": 6}
+MISFITS = {**NOTHING, "id": 2, "size": "xxl", "number": "twelve", "letters": 0, "sorted": 0}
+ADDED = {"added": 8, "added_text": None, "added_letter": 1, "added_bits": 6, "more_bits": 7}
 LATE = {"new_name": "n", "colour": "blue", "size": 1, "amount": 3, "price": 4, "raw": b"\xfe"}
 
 
@@ -134,7 +149,7 @@ def rows_of(models, call, **variables):
 
 def test_values_have_the_types_of_the_latest_columns_whatever_they_were_written_with(built):
     rows = rows_of(built, "table('made', 'typed')")
-    defaults = {"added": 7, "added_text": "plus", "added_letter": "q", "added_bits": 5}
+    defaults = {"added": 7, "added_text": "plus", "added_letter": "q", "added_bits": 5, "more_bits": 0x81}
     assert rows == {
         1: dict(
             id=1,
@@ -150,12 +165,16 @@ def test_values_have_the_types_of_the_latest_columns_whatever_they_were_written_
             amount=12,
             price=3,
             raw=bytearray("grün".encode()),
+            grown=TALL,
+            sorted="A",
+            many="m0,m63",
             **defaults,
         ),
-        2: {**dict.fromkeys(rows[1]), "id": 2, "letters": "", **defaults},
+        2: {**dict.fromkeys(rows[1]), "id": 2, "letters": "", "sorted": "", **defaults},
         3: dict(
             **{"id": 3, "big": None, "at": None, "bytes": None, "letter": None, "letters": None, "doc": None},
             **{**LATE, "size": "s", "raw": bytearray(b"\xfe")},
+            **{"grown": None, "sorted": None, "many": None},
             **{**ADDED, "added_letter": "p"},
         ),
     }
@@ -214,7 +233,14 @@ def test_a_snapshot_has_the_tables_and_columns_of_its_time(built):
         "compile", "--inline", "{{ tidemark.table('evo_b', 't1_moved') }}", as_of_ts=earlier
     )
 
+    call = "{{ tidemark.table('evo', 't1') }}"
+    assert f"shows rows as of {earlier}, and this command asks for now" in built.fails(
+        "compile", "--inline", call
+    )
     built.ok("run", "--select", "current_rows")
+    assert f"shows rows as of now, and this command asks for {earlier}" in built.fails(
+        "compile", "--inline", call, as_of_ts=earlier
+    )
     names = {row["table_name"] for row in built.table("current_rows") if row["schema_name"].startswith("evo")}
     assert names == {"p", "h", "multi_b2", "no_pk"}
 

@@ -99,8 +99,8 @@ def _column_row(column: Column) -> dict[str, Any]:
         "charset": column.charset,
         "collation": column.collate,
         "elems": list(column.elems),
-        "default_value": _default_text(column),
-        "origin_default": None if column.origin_default is None else str(column.origin_default),
+        "default_value": _default_text(column, column.default, column.default_bit),
+        "origin_default": _default_text(column, column.origin_default, column.origin_default_bit),
         "generated_expr": column.generated_expr or None,
         "is_unsigned": column.is_unsigned,
         "is_nullable": not column.is_not_null,
@@ -114,11 +114,17 @@ def _column_row(column: Column) -> dict[str, Any]:
     }
 
 
-def _default_text(column: Column) -> str | None:
-    """The default as text; of a BIT column, whose bytes are no text, as x'…'."""
-    if column.mysql_type == types.BIT and column.default_bit is not None:
-        return f"x'{b64decode(column.default_bit).hex()}'"
-    return None if column.default is None else str(column.default)
+def _default_text(column: Column, default: Any, bits: str | None) -> str | None:
+    """A default as text; of a BIT column, whose bytes are no text, as x'…'."""
+    if column.mysql_type == types.BIT and bits is not None:
+        return f"x'{b64decode(bits).hex()}'"
+    return None if default is None else str(default)
+
+
+def _default_of_text(mysql_type: int, text: str | None) -> tuple[str | None, str | None]:
+    if text is not None and mysql_type == types.BIT and _BITS.fullmatch(text):
+        return None, b64encode(bytes.fromhex(text[2:-1])).decode()
+    return text, None
 
 
 def table_of_row(row: Mapping[str, Any]) -> TableInfo:
@@ -141,9 +147,8 @@ def table_of_row(row: Mapping[str, Any]) -> TableInfo:
 
 
 def _column(place: int, row: Mapping[str, Any]) -> Column:
-    default, bits = row["default_value"], None
-    if default is not None and row["mysql_type"] == types.BIT and _BITS.fullmatch(default):
-        default, bits = None, b64encode(bytes.fromhex(default[2:-1])).decode()
+    default, bits = _default_of_text(row["mysql_type"], row["default_value"])
+    origin_default, origin_bits = _default_of_text(row["mysql_type"], row["origin_default"])
     return Column(
         id=row["id"],
         name=row["name"],
@@ -156,8 +161,9 @@ def _column(place: int, row: Mapping[str, Any]) -> Column:
         collate=row["collation"],
         elems=tuple(row["elems"]),
         default=default,
-        origin_default=row["origin_default"],
+        origin_default=origin_default,
         default_bit=bits,
+        origin_default_bit=origin_bits,
         generated_expr=row["generated_expr"] or "",
         is_stored_generated=row["is_stored_generated"],
         hidden=row["is_hidden"],

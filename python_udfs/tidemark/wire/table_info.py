@@ -41,6 +41,7 @@ class Column:
     default: Any = None
     origin_default: Any = None
     default_bit: str | None = None  # base64, as in the JSON
+    origin_default_bit: str | None = None
     generated_expr: str = ""
     is_stored_generated: bool = False
     hidden: bool = False
@@ -321,6 +322,7 @@ def _column(item: dict) -> Column:
         default=_get(item, "default", (str, int, float, bool), None),
         origin_default=_get(item, "origin_default", (str, int, float, bool), None),
         default_bit=_get(item, "default_bit", str, None),
+        origin_default_bit=_get(item, "origin_default_bit", str, None),
         generated_expr=_get(item, "generated_expr_string", str, ""),
         is_stored_generated=_get(item, "generated_stored", bool, False),
         hidden=_get(item, "hidden", bool, False),

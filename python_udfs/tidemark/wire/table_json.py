@@ -108,7 +108,7 @@ def _column(column: Column, names: list[str]) -> dict:
         "name": _identifier(column.name),
         "offset": column.offset,
         "origin_default": column.origin_default,
-        "origin_default_bit": None,
+        "origin_default_bit": column.origin_default_bit,
         "default": column.default,
         "default_bit": column.default_bit,
         "default_is_expr": False,

@@ -107,7 +107,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
             "default_topic": settings.default_topic,
             "table_id_paths": settings.uri.options.use_table_id_as_path,
             "partition_folders": settings.sink.enable_partition_separator,
-            "dispatcher_files": bool(settings.changefeed.scheduler.enable_table_across_nodes),
+            "tables_across_nodes": bool(settings.changefeed.scheduler.enable_table_across_nodes),
             "partition_count": settings.uri.options.partition_num if settings.uri is not None else None,
             "dispatch_skips_missing_columns": settings.compat.dispatch_skips_missing_columns,
             "enable_active_active": settings.changefeed.enable_active_active,

@@ -1,4 +1,6 @@
-{# dbt-spark's view, which is left as it is while nothing has changed that it is made from: to make it, Spark reads all of the query. #}
+{#
+  dbt-spark's view, which is left as it is while nothing has changed that it is made from: to make it, Spark reads all of the query. Unlike there, `tblproperties` are set.
+#}
 {% materialization view, adapter='tidemark' %}
   {%- set made_from = tidemark_made_from() -%}
   {%- set existing = adapter.get_relation(database=this.database, schema=this.schema, identifier=this.identifier) -%}
@@ -9,9 +11,12 @@
     {{ run_hooks(post_hooks) }}
     {{ return({'relations': [this.incorporate(type='view')]}) }}
   {%- endif -%}
-  {%- set made = create_or_replace_view() -%}
-  {%- if made_from -%}
-    {% do run_query('alter view ' ~ this ~ " set tblproperties ('tidemark.made_from' = '" ~ made_from ~ "')") %}
+  {%- set made, properties = create_or_replace_view(), [] -%}
+  {%- for name, value in dict(config.get('tblproperties') or {}, **({'tidemark.made_from': made_from} if made_from else {})).items() -%}
+    {% do properties.append(tidemark_literal(name) ~ ' = ' ~ tidemark_literal(value)) %}
+  {%- endfor -%}
+  {%- if properties -%}
+    {% do run_query('alter view ' ~ this ~ ' set tblproperties (' ~ properties | join(', ') ~ ')') %}
   {%- endif -%}
   {{ return(made) }}
 {% endmaterialization %}
