@@ -22,3 +22,32 @@ struct(
             policy_op = 'delete' or is_soft_deleted as is_deleted
         )
 {%- endmacro %}
+
+
+{#
+  The writes of some rows of row_policy, with these columns of the key: their order, and what is kept of them. An update that takes the key from a row leaves a tombstone under the old one;
+  in active-active mode there are no deletes, and the target keeps what it has.
+#}
+{% macro applied_writes(rows, key_columns) %}
+    select
+        {{ key_columns | join(',\n        ') }},
+        {{ tidemark.write_order() }} as write_order,
+        {{ tidemark.kept_write() }} as write
+    from {{ rows }}
+    {%- if not tidemark.is_active_active_mode() %}
+    union all
+    select
+        {{ key_columns | join(',\n        ') }},
+        {{ tidemark.write_order() }} as write_order,
+        {{ tidemark.kept_write() }} as write
+    from (
+        select
+            * except (key, old_key, policy_op, post),
+            old_key as key,
+            'delete' as policy_op,
+            cast(null as string) as post
+        from {{ rows }}
+        where old_key is not null and policy_op = 'update'
+    )
+    {%- endif %}
+{%- endmacro %}

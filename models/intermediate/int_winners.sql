@@ -16,11 +16,7 @@ with row_policy as (
 ),
 
 writes as (
-    select
-        {{ key_columns | join(',\n        ') }},
-        {{ tidemark.write_order() }} as write_order,
-        {{ tidemark.kept_write() }} as write
-    from row_policy
+    {{ tidemark.applied_writes('row_policy', key_columns) }}
     {% if merged_batches %}
         union all
         select

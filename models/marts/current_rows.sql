@@ -15,15 +15,7 @@ with
     ),
 
     winners as (
-        select
-            schema_name,
-            table_name,
-            key,
-            upstream_id,
-            physical_table_id,
-            {{ tidemark.write_order() }} as write_order,
-            {{ tidemark.kept_write() }} as write
-        from writes
+        {{ tidemark.applied_writes('writes', ['schema_name', 'table_name', 'key', 'upstream_id', 'physical_table_id']) }}
     ),
 {% endif %}
 

@@ -54,6 +54,7 @@ final as (
         schema_name,
         table_name,
         row_identity as key,
+        old_key,
         case
             when reason in ('passed', 'last_writer_wins') then op
             when reason = 'soft_delete' then 'delete'

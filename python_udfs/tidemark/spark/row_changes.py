@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidemark.encode.warehouse import key_texts, value_texts
 from tidemark.joined_frames import BadFrame, DecodedFrames
@@ -34,6 +35,7 @@ ARROW_SCHEMA = pa.schema(
         ("op", _WORD),
         ("row_key", pa.binary()),
         ("key", pa.string()),
+        ("old_key", pa.string()),
         ("pre", pa.string()),
         ("post", pa.string()),
         ("is_active_active", pa.bool_()),
@@ -85,6 +87,7 @@ def row_change_batch(
     table, changes, count = batch.table, batch.changes, len(batch.changes)
     values = value_texts(batch.columns, table)
     pre, post = (pa.array(rows, mask=rows == NO_ROW) for rows in (changes.pre, changes.post))
+    keys = _keys(batch)
     columns = {
         "upstream_id": _word(upstream_id, count),
         "file": _word(file, count),
@@ -103,7 +106,8 @@ def row_change_batch(
         "commit_ts": pa.array(changes.commit_ts.astype(np.int64)),
         "op": pa.DictionaryArray.from_arrays(pa.array(changes.op.astype(np.int32)), op_names()),
         "row_key": changes.row_key,
-        "key": _keys(batch),
+        "key": keys,
+        "old_key": _old_keys(batch, keys),
         "pre": values.take(pre),
         "post": values.take(post),
         "is_active_active": _constant(table.is_active_active, count),
@@ -148,6 +152,27 @@ def _keys(batch: RowBatch) -> pa.Array:
         return pa.nulls(len(changes), pa.string())
     rows = batch.columns.select(list(table.handle_key)).take(pa.array(changes.last_images()))
     return key_texts(rows, _handle_columns(table))
+
+
+def _old_keys(batch: RowBatch, keys: pa.Array) -> pa.Array:
+    """The handle key that an update took from its row, null where it left the key as it was."""
+    changes, table = batch.changes, batch.table
+    updates = np.flatnonzero((changes.pre != NO_ROW) & (changes.post != NO_ROW))
+    if not table.handle_key or not len(updates):
+        return pa.nulls(len(changes), pa.string())
+    columns = batch.columns.select(list(table.handle_key))
+    old, new = (columns.take(pa.array(images[updates])) for images in (changes.pre, changes.post))
+    is_same = np.ones(len(updates), dtype=bool)
+    for before, after in zip(old.columns, new.columns, strict=True):
+        is_same &= pc.fill_null(pc.equal(before, after), False).to_numpy(zero_copy_only=False)
+    if is_same.all():
+        return pa.nulls(len(changes), pa.string())
+    places = np.full(len(changes), -1)
+    places[updates[~is_same]] = np.arange(np.count_nonzero(~is_same))
+    texts = key_texts(old.filter(pa.array(~is_same)), _handle_columns(table))
+    found = texts.take(pa.array(places, mask=places < 0))
+    # What a collation takes for equal is the same key.
+    return pc.if_else(pc.fill_null(pc.equal(found, keys), False), pa.scalar(None, pa.string()), found)
 
 
 def _handle_columns(table: TableInfo):
