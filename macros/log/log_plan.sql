@@ -8,3 +8,11 @@
   {%- endfor -%}
   {{ return(tidemark.source_view('log_plan', 'tidemark_log_plan', {'logs': tojson(logs), 'positions': tojson(positions)})) }}
 {% endmacro %}
+
+
+{# The time zones of the timestamps in the logs, by upstream. #}
+{% macro time_zones() %}
+  {%- set zones = {} -%}
+  {%- for log in var('event_logs') if log.time_zone -%}{% do zones.update({log.upstream_id | string: log.time_zone}) %}{%- endfor -%}
+  {{ return(zones) }}
+{% endmacro %}

@@ -6,7 +6,7 @@
 {{ config(
     materialized='decoded',
     decoder='tidemark_row_changes',
-    decoder_options="{{ tojson({'schemas': tojson(tidemark.schemas_of_new_rows())}) }}"
+    decoder_options="{{ tojson({'schemas': tojson(tidemark.schemas_of_new_rows()), 'time_zones': tojson(tidemark.time_zones())}) }}"
 ) }}
 
 with transactions as (

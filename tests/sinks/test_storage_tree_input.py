@@ -39,7 +39,7 @@ def changes_of(log):
     schemas = LogSchemas(read_log(log)[0])
     return [
         tuple(row[name] for name in TOLD)
-        for _, batch in row_change_batches(transactions_of(log), schemas)
+        for _, batch in row_change_batches(transactions_of(log), schemas, {})
         for row in batch.to_pylist()
     ]
 
@@ -72,6 +72,10 @@ def test_an_entry_of_event_logs_is_a_log_or_a_tree():
     assert findings({"upstream_id": "1", "tree": "file:///data?protocol=csv", "changefeed": "c.toml"}) == []
     assert findings({"upstream_id": "1"}) == ["event_logs[0].path"]
     assert findings({"upstream_id": "1", "tree": "/data", "path": "/log"}) == ["event_logs[0].path"]
+    assert findings({"upstream_id": "1", "path": "/log", "time_zone": "Asia/Shanghai"}) == []
+    assert findings({"upstream_id": "1", "path": "/log", "time_zone": "Asia/Nowhere"}) == [
+        "event_logs[0].time_zone"
+    ]
 
 
 def test_the_command_writes_a_log_once(tmp_path, capsys):

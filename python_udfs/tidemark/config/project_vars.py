@@ -11,6 +11,7 @@ from tidemark.config.findings import Finding, Findings
 from tidemark.config.load import check
 from tidemark.config.secrets import MissingVariable, expand_environment, has_plain_secret
 from tidemark.config.suggest import nearest
+from tidemark.time_zones import is_known
 
 ON_BAD_FRAME = ("quarantine", "fail")
 TABLE_FORMATS = ("parquet", "delta")
@@ -61,10 +62,11 @@ def check_project_vars(
 
 
 def _event_logs(name: str, value: Any, findings: Findings) -> None:
-    shapes = "{upstream_id, path} or {upstream_id, tree, changefeed}"
+    shapes = "{upstream_id, path, time_zone} or {upstream_id, tree, changefeed, time_zone}"
     if not isinstance(value, list):
         findings.error(name, "is not a list", value, f"a list of {shapes}")
         return
+    zones: dict[str, str] = {}
     for number, log in enumerate(value):
         where = f"{name}[{number}]"
         if not isinstance(log, Mapping):
@@ -74,9 +76,19 @@ def _event_logs(name: str, value: Any, findings: Findings) -> None:
         for key in ("upstream_id",) if is_tree else ("upstream_id", "path"):
             if log.get(key) in (None, ""):
                 findings.error(f"{where}.{key}", "is missing", allowed=shapes)
-        known = {"upstream_id", "tree", "changefeed"} if is_tree else {"upstream_id", "path"}
+        known = {"upstream_id", "time_zone"} | ({"tree", "changefeed"} if is_tree else {"path"})
         for key in log.keys() - known:
             findings.error(f"{where}.{key}", "no such key", log[key], ", ".join(sorted(known)))
+        zone = log.get("time_zone") or "UTC"
+        if not isinstance(zone, str) or not is_known(zone):
+            findings.error(
+                f"{where}.time_zone",
+                "no such time zone on this machine",
+                zone,
+                "a name such as Asia/Shanghai, as the tz of the TiCDC server",
+            )
+        if zones.setdefault(str(log.get("upstream_id")), zone) != zone:
+            findings.error(f"{where}.time_zone", "is another one than that of the same upstream before", zone)
 
 
 def _one_of(*allowed: str):

@@ -5,6 +5,7 @@ Options       path      folder of the table; a batch goes to {path}/batch_id={ba
               schemas   JSON list of [upstream_id, dispatcher_id, epoch, seq, file, offset, length]: where the Handshake and DDL frames are
                         whose tables are in force, by epoch of a dispatcher and from which seq on
               batches   JSON list of the batches to write
+              time_zones  JSON object: the time zone of the timestamps of an upstream, where that is not UTC
               Without options it is an empty relation of the columns of int_row_changes.
 Rows          transactions: their batch, and their place in a log, best sorted by it
 Guarantees    Payloads and JSON never travel between Python and the JVM, which is what the decoding of rows used to cost most. Nothing refers to the files before
@@ -16,7 +17,7 @@ Example       see macros/materializations/decoded.sql
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -41,7 +42,7 @@ _DICTIONARY_COLUMNS = [
     *("upstream_id", "file", "dispatcher_id", "schema_name", "table_name", "op", "epoch", "offset"),
     *("table_id", "physical_table_id", "table_version", "table_info_version", "seq", "commit_ts", "start_ts"),
 ]
-_STATISTICS_COLUMNS = ["upstream_id", "schema_name", "table_name", "commit_ts", "error_reason"]
+_STATISTICS_COLUMNS = ["upstream_id", "schema_name", "table_name", "commit_ts", "old_key", "error_reason"]
 
 
 class RowChangeSource(DataSource):
@@ -78,9 +79,10 @@ class RowChangeWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         schemas = LogSchemas(json.loads(self.options["schemas"]))
+        zones = json.loads(self.options.get("time_zones", "{}"))
         files = BatchFiles(self.options["path"])
         for transactions in iterator:
-            for batch_id, rows in row_change_batches(transactions, schemas):
+            for batch_id, rows in row_change_batches(transactions, schemas, zones):
                 files.add(batch_id, rows)
         return Written(files.close())
 
@@ -98,7 +100,7 @@ class RowChangeWriter(DataSourceArrowWriter):
 
 
 def row_change_batches(
-    transactions: pa.RecordBatch, schemas: LogSchemas
+    transactions: pa.RecordBatch, schemas: LogSchemas, zones: Mapping[str, str]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The row changes of some transactions, with their batch."""
     offsets, seqs = (transactions.column(name).to_numpy() for name in ("offset", "seq"))
@@ -109,7 +111,9 @@ def row_change_batches(
                 for found in frames_at(wanted.frames.tolist(), upstream_id, log, schemas):
                     decoded, bad = (None, [found]) if isinstance(found, BadFrame) else found.decode()
                     if decoded is not None:
-                        rows, refused = _rows(upstream_id, file, wanted.of(decoded), found)
+                        rows, refused = _rows(
+                            upstream_id, file, wanted.of(decoded), found, zones.get(upstream_id)
+                        )
                         bad += refused
                         for batch in rows:
                             yield batch_id, batch
@@ -122,12 +126,12 @@ def row_change_batches(
 
 
 def _rows(
-    upstream_id: str, file: str, decoded: DecodedFrames, group: FrameGroup
+    upstream_id: str, file: str, decoded: DecodedFrames, group: FrameGroup, zone: str | None
 ) -> tuple[list[pa.RecordBatch], list[BadFrame]]:
     """Rows as they stand in the warehouse, and the frames whose rows cannot stand there."""
     version = group.schema.table_info_version
     try:
-        return [row_change_batch(upstream_id, file, decoded, version)], []
+        return [row_change_batch(upstream_id, file, decoded, version, zone)], []
     except WireError:
         # One of the frames that were joined, or more. The others have done nothing wrong.
         payloads = dict(group.frames)
@@ -135,7 +139,7 @@ def _rows(
     for offset in np.unique(decoded.offset).tolist():
         which = np.flatnonzero(decoded.offset == offset)
         try:
-            rows.append(row_change_batch(upstream_id, file, _some(decoded, which), version))
+            rows.append(row_change_batch(upstream_id, file, _some(decoded, which), version, zone))
         except WireError as error:
             bad.append(BadFrame(offset, payloads[offset], error.at(offset)))
     return rows, bad

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +11,7 @@ import pyarrow.compute as pc
 from tidemark.encode.warehouse import key_texts, value_texts
 from tidemark.joined_frames import BadFrame, DecodedFrames
 from tidemark.spark.event_log import QUARANTINE_BYTES
+from tidemark.time_zones import in_utc
 from tidemark.wire.errors import InvalidField
 from tidemark.wire.rows import NO_ROW, RowBatch, op_names
 from tidemark.wire.table_info import TableInfo
@@ -80,10 +83,15 @@ def error_batch(upstream_id: str, file: str, frame: BadFrame) -> pa.RecordBatch:
 
 
 def row_change_batch(
-    upstream_id: str, file: str, decoded: DecodedFrames, table_info_version: int
+    upstream_id: str, file: str, decoded: DecodedFrames, table_info_version: int, zone: str | None = None
 ) -> pa.RecordBatch:
-    """Decoded rows as they stand in the warehouse. InvalidField where a hidden column holds what it cannot."""
+    """Decoded rows as they stand in the warehouse. InvalidField where a hidden column holds what it cannot.
+
+    `zone`: the time zone in which timestamps were sent, where it is not UTC, in which they stand in the warehouse.
+    """
     batch = decoded.batch
+    if zone:
+        batch = replace(batch, columns=in_utc(batch.columns, batch.table, zone))
     table, changes, count = batch.table, batch.changes, len(batch.changes)
     values = value_texts(batch.columns, table)
     pre, post = (pa.array(rows, mask=rows == NO_ROW) for rows in (changes.pre, changes.post))

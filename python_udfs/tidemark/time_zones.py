@@ -1,0 +1,42 @@
+"""TIMESTAMP columns in UTC. On the wire they are in the time zone of the TiCDC that sent them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidemark.wire import types
+from tidemark.wire.table_info import TableInfo
+
+_ZERO = "0000-00-00"
+_WITHOUT_FRACTION = len("2025-01-02 03:04:05")
+
+
+def is_known(zone: str) -> bool:
+    """Whether this machine has a time zone of this name."""
+    try:
+        pc.assume_timezone(pa.scalar(0, pa.timestamp("us")), zone)
+    except pa.ArrowException:
+        return False
+    return True
+
+
+def in_utc(rows: pa.RecordBatch, table: TableInfo, zone: str) -> pa.RecordBatch:
+    """The rows, with their timestamps in UTC instead of this zone. Of an hour that the zone has twice, the first is meant."""
+    arrays = [
+        _shifted(array, zone) if column.mysql_type == types.TIMESTAMP else array
+        for array, column in zip(rows.columns, table.columns, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
+
+
+def _shifted(texts: pa.Array, zone: str) -> pa.Array:
+    # A zero date is no point in time.
+    is_time = pc.invert(pc.starts_with(texts, _ZERO))
+    times = pc.if_else(is_time, texts, pa.scalar(None, texts.type)).cast(pa.timestamp("us"))
+    instants = pc.assume_timezone(times, zone, ambiguous="earliest", nonexistent="latest")
+    utc = instants.cast(pa.timestamp("us", "UTC")).cast(pa.timestamp("us")).cast(texts.type)
+    # All values of a column have as many digits behind the point.
+    lengths = pc.utf8_length(texts)
+    length = pc.max(lengths).as_py() or _WITHOUT_FRACTION
+    return pc.if_else(is_time, pc.utf8_slice_codeunits(utc, 0, length), texts)
