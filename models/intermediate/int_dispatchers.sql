@@ -42,7 +42,7 @@ statements as (
                 end
             )
         ) as renamed,
-        -- a statement about a table with partitions blocks all that there are; `create table like` blocks those of the other table
+        -- a statement about a table with partitions blocks all that there are; `create table like`, those of the other table
         flatten(
             collect_set(
                 case
@@ -52,7 +52,7 @@ statements as (
                                 dropped_table_ids,
                                 array_union(
                                     coalesce(
-                                        case when ddl_type <> 3 then array_remove(influence.blocked_tables.tableids, 0) end, array()
+                                        if(ddl_type <> 3, array_remove(influence.blocked_tables.tableids, 0), null), array()
                                     ),
                                     coalesce(influence.need_added_tables.tableid, array())
                                 )
@@ -184,7 +184,7 @@ retirements as (
         array_min(
             filter(
                 readers,
-                item -> {{ 'false and ' if tidemark.are_tables_split() }}is_partition_known
+                item -> is_partition_known
                 and item.physical_table_id = siblings.physical_table_id
                 and struct(item.start_ts, item.resolved_ts, item.dispatcher_id)
                 > struct(siblings.start_ts, siblings.resolved_ts, siblings.dispatcher_id)
@@ -212,7 +212,9 @@ outcomes as (
         *,
         least(
             case when coalesce(gap_ts >= dropped_ts - 1, true) then dropped_ts end,
-            case when coalesce(gap_ts >= replaced_ts, true) then replaced_ts end,
+            {% if not tidemark.are_tables_split() %}
+                case when coalesce(gap_ts >= replaced_ts, true) then replaced_ts end,
+            {% endif %}
             case
                 when
                     gap_ts is null
@@ -224,7 +226,12 @@ outcomes as (
             end,
             -- a changefeed that is resumed reads all parts of a table anew: which part each of them reads need not be known
             case
-                when gap_ts is null and {{ 'true' if tidemark.are_tables_split() else 'not is_partition_known and coalesce(size(partitions), 0) = 0' }}
+                when
+                    gap_ts is null
+                    {% if not tidemark.are_tables_split() %}
+                        and not is_partition_known
+                        and coalesce(size(partitions), 0) = 0
+                    {% endif %}
                     then array_min(
                         filter(
                             generations,

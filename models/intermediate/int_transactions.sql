@@ -1,7 +1,8 @@
 -- one row per transaction of a table that a batch completed: exactly one of the copies that the logs hold
 {% set last_batch, current_batch = tidemark.last_batch(), tidemark.current_batch() %}
 {#- where a table is split over nodes, each dispatcher has a part of its transactions -#}
-{% set transaction_columns = 'upstream_id, physical_table_id, start_ts, commit_ts' ~ (', dispatcher_id' if tidemark.are_tables_split() else '') %}
+{% set reader = ', dispatcher_id' if tidemark.are_tables_split() else '' %}
+{% set transaction_columns = 'upstream_id, physical_table_id, start_ts, commit_ts' ~ reader %}
 
 with checkpoints as (
     select * from {{ ref('int_checkpoints') }}

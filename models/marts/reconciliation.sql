@@ -146,7 +146,9 @@ classified as (
             when version_ts = winner.version_ts and is_hard_deleted then null
             when
                 version_ts = winner.version_ts
-                and {{ tidemark.are_values_equal('row_values', 'winner.row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')") }}
+                and {{ tidemark.are_values_equal(
+                    'row_values', 'winner.row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')"
+                ) }}
                 then null
             when version_ts = winner.version_ts then 'different_values'
             when version_ts = 0 and winner.version_ts <= begin_ts then null
