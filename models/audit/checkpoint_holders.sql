@@ -18,7 +18,7 @@ checkpoints as (
 holders as (
     select
         upstream_id,
-        dispatcher_id,
+        dispatcher_id as holder_id,
         physical_table_id,
         schema_name,
         table_name,
@@ -28,13 +28,14 @@ holders as (
     union all
     select
         upstream_id,
-        cast(null as string) as dispatcher_id,
+        cast(physical_table_id as string) as holder_id,
         physical_table_id,
-        schema_name,
-        table_name,
-        added_ts as held_at_ts,
+        max_by(schema_name, added_ts) as schema_name,
+        max_by(table_name, added_ts) as table_name,
+        min(added_ts) as held_at_ts,
         'awaited_table' as reason
     from awaited_tables
+    group by upstream_id, physical_table_id
 ),
 
 compared as (

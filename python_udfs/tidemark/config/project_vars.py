@@ -66,7 +66,7 @@ def _event_logs(name: str, value: Any, findings: Findings) -> None:
     if not isinstance(value, list):
         findings.error(name, "is not a list", value, f"a list of {shapes}")
         return
-    zones: dict[str, str] = {}
+    zones: dict[str, Any] = {}
     for number, log in enumerate(value):
         where = f"{name}[{number}]"
         if not isinstance(log, Mapping):
@@ -79,8 +79,8 @@ def _event_logs(name: str, value: Any, findings: Findings) -> None:
         known = {"upstream_id", "time_zone"} | ({"tree", "changefeed"} if is_tree else {"path"})
         for key in log.keys() - known:
             findings.error(f"{where}.{key}", "no such key", log[key], ", ".join(sorted(known)))
-        zone = log.get("time_zone") or "UTC"
-        if not isinstance(zone, str) or not is_known(zone):
+        zone = log.get("time_zone")
+        if zone is not None and not (isinstance(zone, str) and is_known(zone)):
             findings.error(
                 f"{where}.time_zone",
                 "no such time zone on this machine",
@@ -88,7 +88,12 @@ def _event_logs(name: str, value: Any, findings: Findings) -> None:
                 "a name such as Asia/Shanghai, as the tz of the TiCDC server",
             )
         if zones.setdefault(str(log.get("upstream_id")), zone) != zone:
-            findings.error(f"{where}.time_zone", "is another one than that of the same upstream before", zone)
+            findings.error(
+                f"{where}.time_zone",
+                "is another one than that of the same upstream before",
+                zone,
+                zones[str(log.get("upstream_id"))],
+            )
 
 
 def _one_of(*allowed: str):

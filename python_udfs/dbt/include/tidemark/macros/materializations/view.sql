@@ -22,7 +22,7 @@
 {% endmaterialization %}
 
 
-{# What a view is made from, as one short text; none where not all of it is known, because the view reads tables without `ref` or an ephemeral model does. #}
+{# What a view is made from, as one short text; none where not all of it is known: an ephemeral model or no model at all says what it reads. #}
 {% macro tidemark_made_from() %}
   {%- set parents = [] -%}
   {%- for unique_id in model['depends_on']['nodes'] -%}
@@ -35,5 +35,6 @@
   {%- if not parents -%}
     {{ return(none) }}
   {%- endif -%}
-  {{ return(adapter.made_from([compiled_code, model['description'], tojson(model['columns']), tojson(model['config'])], parents)) }}
+  {%- set texts = [compiled_code, model['description'], tojson(model['columns'], sort_keys=true), tojson(model['config'], sort_keys=true)] -%}
+  {{ return(adapter.made_from(texts, parents)) }}
 {% endmacro %}
