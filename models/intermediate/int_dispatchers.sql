@@ -1,13 +1,14 @@
 -- one row per dispatcher, as it stands after the last batch: whose table it reads, how far, and whether it still counts
 {{ config(materialized='view') }}
 
+-- few rows: in one partition, nothing behind them is shuffled
 with epochs as (
-    select * from {{ ref('int_epochs') }}
+    select /*+ coalesce(1) */ * from {{ ref('int_epochs') }}
     where batch_id = (select max(epochs.batch_id) from {{ ref('int_epochs') }} as epochs)
 ),
 
 ddl_events as (
-    select
+    select /*+ coalesce(1) */
         *,
         from_json(
             body, 'blocked_tables struct<TableIDs: array<bigint>>, need_added_tables array<struct<TableID: bigint>>'
