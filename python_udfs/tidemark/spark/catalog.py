@@ -32,7 +32,7 @@ _NAME = r"(`[^`]+`|\w+)"
 _CHANGES_ONE = re.compile(
     r"(?:create\s+(?:or\s+replace\s+)?(?:table|view)\s+(?:if\s+not\s+exists\s+)?"
     r"|insert\s+(?:into|overwrite)\s+(?:table\s+)?|merge\s+into\s+|drop\s+(?:table|view)\s+(?:if\s+exists\s+)?"
-    rf"|alter\s+table\s+(?!.*\brename\b))(?:{_NAME}\.)?{_NAME}(?![.\w`])",
+    rf"|alter\s+(?:table|view)\s+(?!.*\brename\b))(?:{_NAME}\.)?{_NAME}(?![.\w`])",
     re.IGNORECASE | re.DOTALL,
 )
 
