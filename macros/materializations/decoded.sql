@@ -19,6 +19,9 @@
   {%- endif -%}
   {%- set batches = tidemark.new_batches() -%}
   {%- if batches -%}
+    {%- if current is not none and target.type == 'tidemark' -%}
+      {% do tidemark.check_columns(current, adapter.source_columns(decoder) + ['batch_id']) %}
+    {%- endif -%}
     {%- set options = fromjson(render(config.require('decoder_options'))) -%}
     {% do options.update({'path': tidemark.table_location(table), 'batches': tojson(batches)}) %}
     {%- set view = tidemark.source_view('decoded_' ~ model['alias'], decoder, options) -%}
@@ -36,6 +39,17 @@
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [this]}) }}
 {% endmaterialization %}
+
+
+{# A table that another version of Tidemark has made may have other columns: files that are added to it would not fit. #}
+{% macro check_columns(table, names) %}
+  {%- set kept = adapter.get_columns_in_relation(table) | map(attribute='name') | list -%}
+  {%- if names | sort != kept | sort -%}
+    {% do exceptions.raise_compiler_error(
+      'model ' ~ model['name'] ~ ' has columns ' ~ (names | sort | join(', ')) ~ ', its table has ' ~ (kept | sort | join(', ')) ~ '; run it once with --full-refresh'
+    ) %}
+  {%- endif -%}
+{% endmacro %}
 
 
 {# Where the files of a table are. #}

@@ -3,6 +3,8 @@
 from histories import PLAIN, START_TS, Change, Table, Transaction
 from streams import Sender
 
+from tidemark.spark import row_change_writer
+
 
 def test_a_batch_takes_over_those_before_it_that_are_no_larger(dbt, tmp_path):
     log = tmp_path / "log.bin"
@@ -67,6 +69,21 @@ def test_models_without_anything_new_are_left_as_they_are(dbt, tmp_path):
     sender.resolve(START_TS + 30)
     assert idle() == absent | {"stg_handshakes"}
     assert len(dbt.table("current_rows")) == 1
+
+
+def test_row_changes_of_another_version_are_not_added_to(dbt, tmp_path, monkeypatch):
+    log = tmp_path / "log.bin"
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
+    sender = Sender(Table("t", {"id": "int"}, PLAIN, (), ()).info("s", 1), bytes(15) + b"\1")
+    sender.begin(START_TS)
+    log.write_bytes(b"".join(sender.frames))
+    dbt.ok("run", "--select", "+int_row_changes")
+    sender.resolve(START_TS + 10)
+    log.write_bytes(b"".join(sender.frames))
+    monkeypatch.setattr(row_change_writer, "SCHEMA", row_change_writer.SCHEMA + ", `another` string")
+    message = dbt.fails("run", "--select", "+int_row_changes")
+    assert "model int_row_changes has columns another, batch_id," in message
+    assert "run it once with --full-refresh" in message
 
 
 def _insert(sender):

@@ -125,6 +125,16 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         return SCHEMA
 
     @available
+    def source_columns(self, name: str) -> list[str]:
+        """The columns that one of Tidemark's data sources has without options."""
+        from pyspark.sql.types import StructType
+
+        from tidemark.spark.registration import DATA_SOURCES
+
+        (source,) = [source for source in DATA_SOURCES if source.name() == name]
+        return StructType.fromDDL(source({}).schema()).names
+
+    @available
     def remember(self, name: str, value: Any) -> Any:
         """Keep what a statement said until the command ends, for what does not change meanwhile: most of a small run is statements."""
         self._remembered[name] = value
