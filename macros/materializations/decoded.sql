@@ -16,12 +16,11 @@
       'create table ' ~ table ~ ' using parquet partitioned by (batch_id) as select *, cast(0 as bigint) as batch_id from ' ~ columns ~ ' where false'
     ) %}
     {% do run_query('drop view if exists ' ~ columns) %}
+  {%- elif target.type == 'tidemark' -%}
+    {% do tidemark.check_columns(current, adapter.source_columns(decoder) + ['batch_id']) %}
   {%- endif -%}
   {%- set batches = tidemark.new_batches() -%}
   {%- if batches -%}
-    {%- if current is not none and target.type == 'tidemark' -%}
-      {% do tidemark.check_columns(current, adapter.source_columns(decoder) + ['batch_id']) %}
-    {%- endif -%}
     {%- set options = fromjson(render(config.require('decoder_options'))) -%}
     {% do options.update({'path': tidemark.table_location(table), 'batches': tojson(batches)}) %}
     {%- set view = tidemark.source_view('decoded_' ~ model['alias'], decoder, options) -%}
@@ -46,7 +45,8 @@
   {%- set kept = adapter.get_columns_in_relation(table) | map(attribute='name') | list -%}
   {%- if names | sort != kept | sort -%}
     {% do exceptions.raise_compiler_error(
-      'model ' ~ model['name'] ~ ' has columns ' ~ (names | sort | join(', ')) ~ ', its table has ' ~ (kept | sort | join(', ')) ~ '; run it once with --full-refresh'
+      'model ' ~ model['name'] ~ ' has columns ' ~ (names | sort | join(', ')) ~ ', its table has ' ~ (kept | sort | join(', '))
+      ~ "; run it once with --full-refresh --vars 'rebuild_from_logs: true'"
     ) %}
   {%- endif -%}
 {% endmacro %}

@@ -25,7 +25,7 @@ struct(
 
 
 {#
-  The writes of some rows of row_policy, with these columns of the key: their order, and what is kept of them. An update that takes the key from a row leaves a tombstone under the old one;
+  The writes of some rows of row_policy that are sent, with these columns of the key: their order, and what is kept of them. An update that takes the key from a row leaves a tombstone under the old one;
   in active-active mode there are no deletes, and the target keeps what it has.
 #}
 {% macro applied_writes(rows, key_columns) %}
@@ -47,7 +47,7 @@ struct(
             'delete' as policy_op,
             cast(null as string) as post
         from {{ rows }}
-        where old_key is not null and policy_op = 'update'
+        where old_key is not null
     )
     {%- endif %}
 {%- endmacro %}

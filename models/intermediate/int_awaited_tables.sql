@@ -51,7 +51,13 @@ dispatchers as (
 readers as (
     select
         upstream_id,
-        collect_list(struct(coalesce(physical_table_id, table_id) as table_id, start_ts)) as reading,
+        -- the table trigger reads none
+        collect_list(
+            case
+                when coalesce(physical_table_id, table_id) is not null
+                    then struct(coalesce(physical_table_id, table_id) as table_id, start_ts)
+            end
+        ) as reading,
         collect_list(case when physical_table_id is null then struct(table_id, start_ts) end) as idle
     from dispatchers
     group by upstream_id

@@ -169,7 +169,9 @@ siblings as (
         max(case when not is_partition_known then start_ts end) over (
             partition by upstream_id, table_id
         ) as idle_start_ts,
-        collect_list(start_ts) over (partition by upstream_id, table_id) as starts,
+        collect_list(struct(start_ts, resolved_ts)) over (
+            partition by upstream_id, {{ 'physical_table_id' if tidemark.are_tables_split() else 'table_id' }}
+        ) as beginnings,
         max(case when is_trigger then struct(resolved_ts, dispatcher_id) end) over (
             partition by upstream_id, table_id
         ) as first_trigger
@@ -199,10 +201,14 @@ retirements as (
                 - size(array_except(array_except(partitions, dropped_partitions.table_id), readers.physical_table_id))
         end as surplus_count,
         greatest(idle_start_ts, array_max(dropped_partitions.ts)) as changed_ts,
-        -- those of a table that began at one ts
+        -- those of a table that began at one ts, and the last of them
         transform(
-            array_distinct(starts),
-            start -> struct(start as start_ts, size(filter(starts, other -> other = start)) as size)
+            array_distinct(beginnings.start_ts),
+            start -> struct(
+                start as start_ts,
+                size(filter(beginnings, other -> other.start_ts = start)) as size,
+                array_min(filter(beginnings, other -> other.start_ts = start).resolved_ts) as resolved_ts
+            )
         ) as generations
     from siblings
 ),
@@ -225,21 +231,22 @@ outcomes as (
                     < coalesce(get(idle_resolved_ts, surplus_count), {{ 2 ** 63 - 1 }})
                     then changed_ts
             end,
-            -- a changefeed that is resumed reads all parts of a table anew: which part each of them reads need not be known
+            -- a changefeed that is resumed reads all parts of a table anew, and leaves all readers from before behind:
+            -- which part each of them reads need not be known
             case
                 when
-                    gap_ts is null
-                    {% if not tidemark.are_tables_split() %}
-                        and not is_partition_known
-                        and coalesce(size(partitions), 0) = 0
-                    {% endif %}
+                    {% if tidemark.are_tables_split() %}is_partition_known or {% endif %}
+                    (not is_partition_known and coalesce(size(partitions), 0) = 0)
                     then array_min(
                         filter(
                             generations,
                             later -> later.start_ts > start_ts
-                            and later.start_ts <= resolved_ts
+                            and later.start_ts <= least(resolved_ts, gap_ts)
                             and later.size >= array_max(
                                 filter(generations, earlier -> earlier.start_ts < later.start_ts).size
+                            )
+                            and later.resolved_ts > array_max(
+                                filter(beginnings, earlier -> earlier.start_ts < later.start_ts).resolved_ts
                             )
                         ).start_ts
                     )

@@ -33,7 +33,9 @@ shown as (
         upstream_id,
         {{ 'max(checkpoint_ts)' if as_of_ts is none else as_of_ts ~ 'L' }} as shown_ts
     from {{ ref('int_checkpoints') }}
-    where batch_id <= {{ tidemark.shown_batch() }}
+    {% if as_of_ts is none %}
+        where batch_id <= {{ tidemark.shown_batch() }}
+    {% endif %}
     group by upstream_id
 ),
 

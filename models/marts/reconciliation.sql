@@ -95,7 +95,9 @@ clusters as (
         table_versions.table_name,
         table_versions.upstream_id,
         coalesce(max(checkpoints.checkpoint_ts), 0) as checkpoint_ts,
-        min_by(if(table_versions.ddl_type is null, table_versions.valid_from_ts, 0), table_versions.valid_from_ts) as begin_ts
+        min_by(
+            if(table_versions.ddl_type in (3, 11, 60), 0, table_versions.valid_from_ts), table_versions.valid_from_ts
+        ) as begin_ts
     from table_versions
     left join checkpoints on table_versions.upstream_id = checkpoints.upstream_id
     group by table_versions.schema_name, table_versions.table_name, table_versions.upstream_id

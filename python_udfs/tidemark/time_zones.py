@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.wire import types
+from tidemark.wire.errors import InvalidField
 from tidemark.wire.table_info import TableInfo
 
 _ZERO = "0000-00-00"
@@ -22,11 +23,19 @@ def is_known(zone: str) -> bool:
 
 
 def in_utc(rows: pa.RecordBatch, table: TableInfo, zone: str) -> pa.RecordBatch:
-    """The rows, with their timestamps in UTC instead of this zone. Of an hour that the zone has twice, the first is meant."""
-    arrays = [
-        _shifted(array, zone) if column.mysql_type == types.TIMESTAMP else array
-        for array, column in zip(rows.columns, table.columns, strict=True)
-    ]
+    """The rows, with their timestamps in UTC instead of this zone. Of an hour that the zone has twice, the first is meant.
+
+    InvalidField where a column holds what is no point in time.
+    """
+    arrays = list(rows.columns)
+    for place, column in enumerate(table.columns):
+        if column.mysql_type == types.TIMESTAMP:
+            try:
+                arrays[place] = _shifted(arrays[place], zone)
+            except pa.ArrowException as error:
+                raise InvalidField(
+                    f"column {column.name} of {table.schema}.{table.table} holds no timestamp: {error}"
+                ) from None
     return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
 

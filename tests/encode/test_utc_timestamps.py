@@ -5,6 +5,7 @@ import pytest
 
 from tidemark.demo.column_types import column
 from tidemark.time_zones import in_utc, is_known
+from tidemark.wire.errors import InvalidField
 from tidemark.wire.table_info import TableInfo
 
 
@@ -29,6 +30,13 @@ def test_a_timestamp_is_moved_and_keeps_its_digits(digits, zone, sent, utc):
         names=["at", "local", "id"],
     )
     assert in_utc(rows, table, zone).to_pydict() == {**rows.to_pydict(), "at": [utc, None]}
+
+
+def test_what_is_no_point_in_time_is_refused_with_its_column():
+    table = TableInfo.build("s", "t", 1, 1, columns=[column("at timestamp", 0)])
+    rows = pa.RecordBatch.from_arrays([pa.array(["2025-02-31 00:00:00"])], names=["at"])
+    with pytest.raises(InvalidField, match=r"column at of s\.t holds no timestamp"):
+        in_utc(rows, table, "Asia/Shanghai")
 
 
 def test_names_of_zones():

@@ -70,15 +70,21 @@ class CatalogMethods(metaclass=AdapterMeta):
 
     @available
     def made_from(self, texts: list[str], parents: list[BaseRelation]) -> str | None:
-        """A digest of what a view is made from: these texts, the columns of what it reads, and the settings that Spark keeps with a view. None if a parent is not there."""
+        """A digest of what a view is made from: these texts, the columns of what it reads, and the settings that Spark keeps with a view.
+
+        None if a parent is not there, or its columns are not in the catalog, as those of Delta tables.
+        """
         identifiers = [self._identifier(parent) for parent in parents]
         if not all(self._catalog().tableExists(identifier) for identifier in identifiers):
             return None
-        columns = [self._catalog().getTableMetadata(identifier).schema().json() for identifier in identifiers]
+        columns = [self._catalog().getTableMetadata(identifier).schema() for identifier in identifiers]
+        if any(found.isEmpty() for found in columns):
+            return None
         settings = self.remembered("settings of views") or self.remember(
             "settings of views", self._sql_settings()
         )
-        return hashlib.sha256("\0".join([settings, *texts, *columns]).encode()).hexdigest()
+        parts = [settings, *texts, *(found.json() for found in columns)]
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _sql_settings(self) -> str:
         settings = self.connections.spark_session().conf.getAll
