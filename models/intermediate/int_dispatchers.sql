@@ -201,6 +201,9 @@ retirements as (
                 - size(array_except(array_except(partitions, dropped_partitions.table_id), readers.physical_table_id))
         end as surplus_count,
         greatest(idle_start_ts, array_max(dropped_partitions.ts)) as changed_ts,
+        -- whether only where it began tells it from later ones
+        {{ 'is_partition_known or ' if tidemark.are_tables_split() }}not is_partition_known
+        and coalesce(size(partitions), 0) = 0 as is_known_by_start,
         -- those of a table that began at one ts, and the last of them
         transform(
             array_distinct(beginnings.start_ts),
@@ -234,9 +237,7 @@ outcomes as (
             -- a changefeed that is resumed reads all parts of a table anew, and leaves all readers from before behind:
             -- which part each of them reads need not be known
             case
-                when
-                    {% if tidemark.are_tables_split() %}is_partition_known or {% endif %}
-                    (not is_partition_known and coalesce(size(partitions), 0) = 0)
+                when is_known_by_start
                     then array_min(
                         filter(
                             generations,
