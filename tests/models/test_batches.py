@@ -1,17 +1,29 @@
 """Which batches of winners a new one takes over, and which models have nothing to do."""
 
+import pytest
 from histories import PLAIN, START_TS, Change, Table, Transaction
 from streams import Sender
 
 from tidemark.spark import row_change_writer
 
 
-def test_a_batch_takes_over_those_before_it_that_are_no_larger(dbt, tmp_path):
-    log = tmp_path / "log.bin"
-    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
-    dbt.ok("seed")
-    sender = Sender(Table("t", {"id": "int"}, PLAIN, (), ()).info("s", 1), bytes(15) + b"\1")
-    sender.begin(START_TS)
+@pytest.fixture
+def log(dbt, tmp_path):
+    """The one log of the models, which is not there yet."""
+    path = tmp_path / "log.bin"
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(path)}]}
+    return path
+
+
+@pytest.fixture
+def sender():
+    """A dispatcher that has begun."""
+    made = Sender(Table("t", {"id": "int"}, PLAIN, (), ()).info("s", 1), bytes(15) + b"\1")
+    made.begin(START_TS)
+    return made
+
+
+def test_a_batch_takes_over_those_before_it_that_are_no_larger(dbt, log, sender):
     found, written = [], 0
     for rows in (20, 4000, 20):
         ts = START_TS + 10 * (len(found) + 1)
@@ -31,13 +43,7 @@ def test_a_batch_takes_over_those_before_it_that_are_no_larger(dbt, tmp_path):
     assert found == [[1], [2], [2, 3]]
 
 
-def test_models_without_anything_new_are_left_as_they_are(dbt, tmp_path):
-    log = tmp_path / "log.bin"
-    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
-    dbt.ok("seed")
-    sender = Sender(Table("t", {"id": "int"}, PLAIN, (), ()).info("s", 1), bytes(15) + b"\1")
-    sender.begin(START_TS)
-
+def test_models_without_anything_new_are_left_as_they_are(dbt, log, sender):
     def idle():
         log.write_bytes(b"".join(sender.frames))
         outcome = dbt.ok("run", "--select", "+current_rows")
@@ -71,11 +77,7 @@ def test_models_without_anything_new_are_left_as_they_are(dbt, tmp_path):
     assert len(dbt.table("current_rows")) == 1
 
 
-def test_row_changes_of_another_version_are_not_added_to(dbt, tmp_path, monkeypatch):
-    log = tmp_path / "log.bin"
-    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
-    sender = Sender(Table("t", {"id": "int"}, PLAIN, (), ()).info("s", 1), bytes(15) + b"\1")
-    sender.begin(START_TS)
+def test_row_changes_of_another_version_are_not_added_to(dbt, log, sender, monkeypatch):
     log.write_bytes(b"".join(sender.frames))
     dbt.ok("run", "--select", "+int_row_changes")
     sender.resolve(START_TS + 10)

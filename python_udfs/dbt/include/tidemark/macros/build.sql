@@ -47,3 +47,14 @@ df.createOrReplaceTempView("{{ tidemark_python_view() }}")
   {% if partition_by %}partitioned by ({{ tidemark_quoted_list(partition_by) }}){% endif %}
   as {{ select }}
 {% endmacro %}
+
+
+{# What is added to a table must have its columns; it may have been built from other code. #}
+{% macro tidemark_check_columns(columns, offered) %}
+  {%- if columns | sort != offered | sort -%}
+    {% do exceptions.raise_compiler_error(
+      'model ' ~ model['name'] ~ ' has columns ' ~ (offered | sort | join(', ')) ~ ', its table has ' ~ (columns | sort | join(', '))
+      ~ '; run it once with --full-refresh'
+    ) %}
+  {%- endif -%}
+{% endmacro %}

@@ -47,13 +47,7 @@
     {%- set columns = [] -%}
     {%- for column in adapter.get_columns_in_relation(current) if column.name not in columns -%}{% do columns.append(column.name) %}{%- endfor -%}
     {%- set view = 'tidemark_rows_' ~ model['alias'] ~ '_' ~ invocation_id | replace('-', '_') -%}
-    {%- set offered = adapter.prepared_view(select, view) -%}
-    {%- if columns | sort != offered | sort -%}
-      {% do exceptions.raise_compiler_error(
-        'model ' ~ model['name'] ~ ' has columns ' ~ (offered | sort | join(', ')) ~ ', its table has ' ~ (columns | sort | join(', '))
-        ~ '; run it once with --full-refresh'
-      ) %}
-    {%- endif -%}
+    {% do tidemark_check_columns(columns, adapter.prepared_view(select, view)) %}
     {%- if unique_key -%}
       {% do tidemark_run_main(get_merge_sql(current, view, unique_key, none)) %}
     {%- else -%}
