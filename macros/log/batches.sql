@@ -96,10 +96,10 @@
 {# The adapter asks: without a new batch, or without events of its kind in the new ones, an incremental model has nothing to add. #}
 {% macro tidemark_has_nothing_new() %}
   {%- set is_by_batch = config.get('partition_by') == 'batch_id' or tidemark.is_merged() -%}
-  {%- if not is_by_batch or model.name == 'log_segments' -%}
-    {{ return(false) }}
+  {%- if adapter.remembered('frames of ' ~ model.name) == 'none' -%}
+    {{ return(true) }}
   {%- endif -%}
-  {{ return(not tidemark.new_batches() or adapter.remembered('frames of ' ~ model.name) == 'none') }}
+  {{ return(is_by_batch and model.name != 'log_segments' and not tidemark.new_batches()) }}
 {% endmacro %}
 
 

@@ -1,12 +1,29 @@
-{# A view of what the logs hold beyond `positions`, cut into segments on frame boundaries. #}
-{% macro log_plan(positions) %}
+{# A view of what the logs hold beyond `positions`, cut into segments on frame boundaries: the batch `batch_id`. #}
+{% macro log_plan(positions, batch_id) %}
   {%- set logs = [] -%}
   {%- for log in var('event_logs') -%}
     {#- what a storage tree has gained becomes an event log first -#}
     {%- set path = adapter.tree_log(log.upstream_id | string, log.tree, log.changefeed) if log.tree else log.path -%}
     {% do logs.append({'upstream_id': log.upstream_id | string, 'path': path}) %}
   {%- endfor -%}
-  {{ return(tidemark.source_view('log_plan', 'tidemark_log_plan', {'logs': tojson(logs), 'positions': tojson(positions)})) }}
+  {%- if target.type != 'tidemark' -%}
+    {{ return(tidemark.source_view('log_plan', 'tidemark_log_plan', {'logs': tojson(logs), 'positions': tojson(positions)})) }}
+  {%- endif -%}
+  {%- set view = tidemark.view_name('log_plan') -%}
+  {%- set planned = adapter.log_plan(view, logs, positions) -%}
+  {%- if not planned -%}
+    {% do adapter.remember('frames of log_segments', 'none') %}
+  {%- endif -%}
+  {#- what the staging models ask for -#}
+  {%- set segments = [] -%}
+  {%- for row in planned if row.segment_end > row.segment_start -%}
+    {% do segments.append({
+      'place': [batch_id, row.upstream_id, row.file, row.segment_start, row.segment_end, row.log_size],
+      'families': row.families
+    }) %}
+  {%- endfor -%}
+  {% do adapter.remember('segments after ' ~ (batch_id - 1), segments) %}
+  {{ return(view) }}
 {% endmacro %}
 
 

@@ -1,6 +1,6 @@
 {# A temporary view over one of Tidemark's data sources, named for this invocation: a server may share one session between several. #}
 {% macro source_view(purpose, format, options) %}
-  {%- set view = 'tidemark_' ~ purpose ~ '_' ~ invocation_id | replace('-', '_') -%}
+  {%- set view = tidemark.view_name(purpose) -%}
   {%- set rendered = [] -%}
   {%- for key, value in options.items() -%}
     {% do rendered.append(key ~ " '" ~ value | string | replace('\\', '\\\\') | replace("'", "\\'") ~ "'") %}
@@ -8,4 +8,10 @@
   {%- set clause = ' options (' ~ rendered | join(', ') ~ ')' if rendered else '' -%}
   {% do run_query('create or replace temporary view ' ~ view ~ ' using ' ~ format ~ clause) %}
   {{ return(view) }}
+{% endmacro %}
+
+
+{# The name of a temporary view of this run. #}
+{% macro view_name(purpose) %}
+  {{ return('tidemark_' ~ purpose ~ '_' ~ invocation_id | replace('-', '_')) }}
 {% endmacro %}

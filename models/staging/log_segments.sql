@@ -8,7 +8,7 @@
 {% endif %}
 
 with new_segments as (
-    select * from {{ tidemark.log_plan(positions) if execute else 'log_plan' }}
+    select * from {{ tidemark.log_plan(positions, batch_id) if execute else 'log_plan' }}
 ),
 
 final as (

@@ -11,7 +11,7 @@ from tidemark.errors import TidemarkError
 from tidemark.logs import LogFile, find_logs
 from tidemark.spark import event_log, log_plan
 from tidemark.spark.event_log import EventLogReader
-from tidemark.spark.log_plan import LogPlanReader, plan_segments
+from tidemark.spark.log_plan import LogPlanReader, plan_logs, plan_segments
 from tidemark.wire.header import HEADER_SIZE, write_header
 from tidemark.wire.registry import EVENT_TYPES
 
@@ -185,6 +185,18 @@ def test_a_task_takes_more_of_the_log_when_row_chunks_stay_in_it(monkeypatch, op
 def test_a_log_that_became_shorter_is_an_error(log):
     with pytest.raises(TidemarkError, match="were already read: it was cut or replaced"):
         plan(log, {str(log / "a.bin"): [len(STREAM) + 1, len(STREAM) + 1]})
+
+
+def test_a_plan_made_at_once_is_that_of_the_tasks(log):
+    (log / "b.bin").write_bytes(RESOLVED * 3 + RESOLVED[:5])
+    (log / "c.bin").write_bytes(RESOLVED)
+    positions = {str(log / "a.bin"): [EVENTS[3]["offset"], 0], str(log / "c.bin"): [len(RESOLVED)] * 2}
+    found = plan_logs([{"upstream_id": "7", "path": str(log)}], positions).to_pylist()
+    assert [(row["file"], row["segment_start"], row["torn_bytes"]) for row in found] == [
+        (str(log / "a.bin"), EVENTS[3]["offset"], 0),
+        (str(log / "b.bin"), 0, 5),
+    ]
+    assert found == plan(log, positions)
 
 
 def test_a_path_that_does_not_exist_is_an_error_and_an_empty_folder_is_not(tmp_path):

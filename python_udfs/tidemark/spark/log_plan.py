@@ -14,8 +14,9 @@ Example       create temporary view plan using tidemark_log_plan options (logs '
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -66,7 +67,7 @@ class LogPlanSource(DataSource):
 
 
 class _Files(InputPartition):
-    def __init__(self, files: list[tuple[str, LogFile, int]]):
+    def __init__(self, files: list[GrownFile]):
         self.files = files
 
 
@@ -77,36 +78,55 @@ class LogPlanReader(DataSourceReader):
         self.segment_bytes = int(options.get("segment_bytes", SEGMENT_BYTES))
 
     def partitions(self) -> list[_Files]:
-        grown = list(self._grown_files())
+        grown = list(grown_files(self.logs, self.positions))
         tasks = min(len(grown), PLANNING_TASKS)
         # Spark wants one partition even where there is nothing to do.
         return [_Files(grown[task::tasks]) for task in range(tasks)] or [_Files([])]
 
-    def _grown_files(self) -> Iterator[tuple[str, LogFile, int]]:
-        for log in self.logs:
-            for file in find_logs(log["path"]):
-                position, planned_size = self.positions.get(file.path, (0, 0))
-                if file.size < position:
-                    raise LogShrank(
-                        f"the event log {file.path} has {file.size} bytes, but {position} were already read: it was cut or replaced. "
-                        f"Give a new log a new name, or start over with another state_dir"
-                    )
-                if file.size > planned_size:
-                    yield str(log["upstream_id"]), file, position
-
     def read(self, partition: _Files) -> Iterator[pa.RecordBatch]:
-        for upstream_id, file, position in partition.files:
-            rows = [
-                {
-                    **segment,
-                    "upstream_id": upstream_id,
-                    "file": file.path,
-                    "log_size": file.size,
-                    "families": sorted(segment["families"]),
-                }
-                for segment in plan_segments(file, position, self.segment_bytes)
-            ]
-            yield pa.RecordBatch.from_pylist(rows, schema=ARROW_SCHEMA)
+        for file in partition.files:
+            yield pa.RecordBatch.from_pylist(plan_file(file, self.segment_bytes), schema=ARROW_SCHEMA)
+
+
+class GrownFile(NamedTuple):
+    upstream_id: str
+    log: LogFile
+    # Where the last plan ended.
+    position: int
+
+
+def plan_logs(logs: list[dict[str, str]], positions: Mapping[str, tuple[int, int]]) -> pa.Table:
+    """The whole plan at once, in this process: what the data source gives, without Spark's tasks and their start."""
+    with ThreadPoolExecutor(PLANNING_TASKS) as pool:
+        planned = list(pool.map(plan_file, grown_files(logs, positions)))
+    return pa.Table.from_pylist([row for rows in planned for row in rows], schema=ARROW_SCHEMA)
+
+
+def grown_files(logs: list[dict[str, str]], positions: Mapping[str, tuple[int, int]]) -> Iterator[GrownFile]:
+    """The files with something that no plan has covered."""
+    for log in logs:
+        for file in find_logs(log["path"]):
+            position, planned_size = positions.get(file.path, (0, 0))
+            if file.size < position:
+                raise LogShrank(
+                    f"the event log {file.path} has {file.size} bytes, but {position} were already read: it was cut or replaced. "
+                    f"Give a new log a new name, or start over with another state_dir"
+                )
+            if file.size > planned_size:
+                yield GrownFile(str(log["upstream_id"]), file, position)
+
+
+def plan_file(file: GrownFile, segment_bytes: int = SEGMENT_BYTES) -> list[dict[str, Any]]:
+    return [
+        {
+            **segment,
+            "upstream_id": file.upstream_id,
+            "file": file.log.path,
+            "log_size": file.log.size,
+            "families": sorted(segment["families"]),
+        }
+        for segment in plan_segments(file.log, file.position, segment_bytes)
+    ]
 
 
 def plan_segments(file: LogFile, start: int, segment_bytes: int) -> list[dict[str, Any]]:

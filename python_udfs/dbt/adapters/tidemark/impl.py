@@ -16,7 +16,7 @@ from dbt.adapters.tidemark.catalog import CatalogMethods
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
 from dbt.adapters.tidemark.kafka import KafkaMethods
 from dbt.adapters.tidemark.messages import short_message
-from dbt.adapters.tidemark.sinks import SinkMethods
+from dbt.adapters.tidemark.sinks import SinkMethods, explained
 from tidemark.config import Settings, load
 from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
@@ -116,6 +116,18 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
             "soft_delete_from_zero": settings.compat.soft_delete_from_zero,
             "active_active_columns": list(settings.compat.active_active_columns),
         }
+
+    @available
+    def log_plan(self, view: str, logs: list[dict[str, str]], positions: dict[str, list[int]]) -> list[dict]:
+        """A temporary view of what the logs hold beyond `positions`, and its rows by upstream, file and place."""
+        from tidemark.spark.log_plan import plan_logs
+
+        with self.connections.exception_handler("planning the event logs"), explained():
+            plan = plan_logs(logs, positions).sort_by(
+                [(name, "ascending") for name in ("upstream_id", "file", "segment_start")]
+            )
+            self.connections.spark_session().createDataFrame(plan).createOrReplaceTempView(view)
+        return plan.to_pylist()
 
     @available
     def frame_schema(self) -> str:

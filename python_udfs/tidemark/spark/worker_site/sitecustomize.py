@@ -1,15 +1,25 @@
-"""Start-up of the Python processes that Spark forks its workers from: they load Tidemark once, and not in every worker.
+"""Start-up of the Python processes that Spark forks its workers from: they load what workers need once, and not in every worker.
 
-Spark plans each scan and each write of a data source in a worker of its own, which lives as long as that takes. The imports were most of it: 0.5 to 0.9 s of a core
-each, some twenty times in a run without anything to do. `session` puts this folder on the path of these processes; Python imports a module of this name when it starts.
+Spark has one such process for tasks, and one for each step of planning: it plans each scan and each write of a data source in a worker of its own, which lives as long
+as that takes. `session` puts this folder on the path of these processes; Python imports a module of this name when it starts.
 """
 
+import importlib
 import importlib.machinery
 import importlib.util
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+
+# What the workers of each process load in every run. What only some runs need, as sinks, is left to them.
+LOADED_FOR = {
+    "pyspark.worker": ["pandas", "tidemark.spark.registration"],
+    "pyspark.sql.worker.create_data_source": ["tidemark.spark.event_log"],
+    "pyspark.sql.worker.plan_data_source_read": ["tidemark.spark.event_log"],
+    "pyspark.sql.worker.write_into_data_source": ["tidemark.spark.row_change_writer"],
+    "pyspark.sql.worker.commit_data_source_write": ["tidemark.spark.row_change_writer"],
+}
 
 
 def run_the_one_behind() -> None:
@@ -20,6 +30,21 @@ def run_the_one_behind() -> None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
+def prefer_installed_packages() -> None:
+    """Spark puts archives of pyspark and py4j on the path, whose modules Python compiles again in every process; where they lie inside of the installed
+    pyspark, that one is the same, and compiled."""
+    installed = [
+        entry
+        for entry in sys.path
+        if entry.endswith(".zip")
+        and Path(entry).parent.parts[-3:] == ("pyspark", "python", "lib")
+        and str(Path(entry).parents[3]) in sys.path
+    ]
+    sys.path[:] = [entry for entry in sys.path if entry not in installed]
+
+
 run_the_one_behind()
 if "pyspark.daemon" in sys.orig_argv:
-    import tidemark.spark.registration  # noqa: F401
+    prefer_installed_packages()
+    for name in LOADED_FOR.get(sys.orig_argv[-1], []):
+        importlib.import_module(name)
