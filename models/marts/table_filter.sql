@@ -1,5 +1,5 @@
 -- one row per table that the logs mention: whether the changefeed replicates it, and which row changes of it are left out
-{{ config(materialized='table') }}
+{{ config(materialized='table', only_if_changed=true) }}
 
 with tables as (
     select distinct schema_name, table_name from {{ ref('table_versions') }}

@@ -1,6 +1,6 @@
 -- one row per version of a table of an upstream: what it looked like, since when, and which statement made it so
 {#- a table: most models behind it ask for it, and planning it again for each of them takes longer than building it -#}
-{{ config(materialized='table') }}
+{{ config(materialized='table', only_if_changed=true) }}
 
 with handshakes as (
     select * from {{ ref('stg_handshakes') }} where error_reason is null

@@ -155,6 +155,38 @@ def test_a_view_is_made_again_only_when_something_has_changed_that_it_is_made_fr
     assert "contract" in mini.fails("run", "--select", "v")
 
 
+def test_a_table_that_says_so_is_built_again_only_when_text_or_rows_have_changed(mini):
+    source = "{{ config(materialized='incremental', partition_by='p') }} select 1 as a, %d as p where %s"
+    table = "{{ config(materialized='table', only_if_changed=true) }} select a, p + %d as p from {{ ref('source') }}"
+    mini.model("source", source % (1, "true"))
+    mini.model("t", table % 0)
+    mini.model(
+        "behind", "{{ config(materialized='table', only_if_changed=true) }} select * from {{ ref('t') }}"
+    )
+    assert told(mini, "t") != "unchanged"
+    mini.model("source", source % (2, "false"))
+    assert (told(mini, "t"), told(mini, "behind")) == ("unchanged", "unchanged")
+    mini.model("source", source % (2, "true"))
+    assert told(mini, "t") != "unchanged"
+    assert [row["p"] for row in mini.table("t", "p")] == [1, 2]
+    assert [row["p"] for row in mini.table("behind", "p")] == [1, 2]
+    # A partition that is written again may have other rows.
+    assert told(mini, "t") != "unchanged"
+    mini.model("source", source % (2, "false"))
+    assert told(mini, "t") == "unchanged"
+    assert told(mini, "t", "--full-refresh", "--select", "t") != "unchanged"
+    mini.model("t", table % 10)
+    assert told(mini, "behind") != "unchanged"
+    assert [row["p"] for row in mini.table("behind", "p")] == [11, 12]
+
+
+def test_a_table_over_a_view_is_always_built_again(mini):
+    mini.model("v", "select 1 as a from range(1)")
+    mini.model("t", "{{ config(materialized='table', only_if_changed=true) }} select * from {{ ref('v') }}")
+    assert told(mini, "t") != "unchanged"
+    assert told(mini, "t") != "unchanged"
+
+
 def test_a_view_of_tables_that_dbt_does_not_know_is_always_made(mini):
     mini.model("t", "{{ config(materialized='table') }} select 1 as a")
     mini.model("v", "-- depends_on: {{ this.schema }}\nselect * from {{ this.schema }}.t")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 from dbt.adapters.base.meta import AdapterMeta, available
@@ -69,8 +71,20 @@ class CatalogMethods(metaclass=AdapterMeta):
         self.connections.spark_session().catalog.dropTempView(name)
 
     @available
+    def data_files(self, tables: list[BaseRelation]) -> str | None:
+        """The names of the files that hold the rows of tables, which Spark never uses twice. None where a table is not in a folder of this machine."""
+        names = []
+        for table in tables:
+            location = self._catalog().getTableMetadata(self._identifier(table)).location()
+            if location.getScheme() not in (None, "file"):
+                return None
+            for folder, _, files in os.walk(location.getPath()):
+                names += [os.path.join(folder, file) for file in files]
+        return "\n".join(sorted(names))
+
+    @available
     def made_from(self, texts: list[str], parents: list[BaseRelation]) -> str | None:
-        """A digest of what a view is made from: these texts, the columns of what it reads, and the settings that Spark keeps with a view.
+        """A digest of what a relation is made from: these texts, the columns of what it reads, the settings that Spark keeps with a view, and our functions.
 
         None if a parent is not there, or its columns are not in the catalog, as those of Delta tables.
         """
@@ -83,7 +97,7 @@ class CatalogMethods(metaclass=AdapterMeta):
         settings = self.remembered("settings of views") or self.remember(
             "settings of views", self._sql_settings()
         )
-        parts = [settings, *texts, *(found.json() for found in columns)]
+        parts = [version("tidemark"), settings, *texts, *(found.json() for found in columns)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _sql_settings(self) -> str:

@@ -29,7 +29,7 @@
 
 
 {# Points the view at a version, and drops the versions that nothing shows any more. #}
-{% macro tidemark_switch_to(relation, version, hidden_columns=[]) %}
+{% macro tidemark_switch_to(relation, version, hidden_columns=[], made_from=none) %}
   {%- set existing = adapter.get_relation(database=relation.database, schema=relation.schema, identifier=relation.identifier) -%}
   {%- if existing is not none and not existing.is_view -%}
     {% do adapter.drop_relation(existing) %}
@@ -38,9 +38,10 @@
   {%- for column in adapter.get_columns_in_relation(version) if column.name not in hidden_columns and column.name not in columns -%}
     {% do columns.append(column.name) %}
   {%- endfor -%}
+  {%- set note = ", 'tidemark.made_from' = '" ~ made_from ~ "'" if made_from else '' -%}
   {% do run_query(
     'create or replace view ' ~ relation
-    ~ " tblproperties ('tidemark.version' = '" ~ version.identifier ~ "') as select "
+    ~ " tblproperties ('tidemark.version' = '" ~ version.identifier ~ "'" ~ note ~ ') as select '
     ~ tidemark_quoted_list(columns)
     ~ ' from ' ~ version
   ) %}

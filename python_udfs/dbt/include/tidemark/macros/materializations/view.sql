@@ -22,19 +22,25 @@
 {% endmaterialization %}
 
 
-{# What a view is made from, as one short text; none where not all of it is known: an ephemeral model or no model at all says what it reads. #}
-{% macro tidemark_made_from() %}
-  {%- set parents = [] -%}
+{#
+  What a relation is made from, as one short text; none where not all of it is known: an ephemeral model or no model at all says what it reads.
+  with_rows: also the rows that it reads, which are known of tables.
+#}
+{% macro tidemark_made_from(with_rows=false) %}
+  {%- set parents, tables = [], [] -%}
   {%- for unique_id in model['depends_on']['nodes'] -%}
     {%- set parent = graph.sources.get(unique_id) or graph.nodes[unique_id] -%}
     {%- if parent.config.get('materialized') == 'ephemeral' -%}
       {{ return(none) }}
     {%- endif -%}
-    {% do parents.append(api.Relation.create(schema=parent.schema, identifier=parent.identifier or parent.alias)) %}
+    {%- set relation = api.Relation.create(schema=parent.schema, identifier=parent.identifier or parent.alias) -%}
+    {% do parents.append(relation) %}
+    {% do tables.append(tidemark_current_version(relation) if with_rows else none) %}
   {%- endfor -%}
-  {%- if not parents -%}
+  {%- set files = adapter.data_files(tables) if with_rows and none not in tables else none -%}
+  {%- if not parents or (with_rows and files is none) -%}
     {{ return(none) }}
   {%- endif -%}
   {%- set texts = [compiled_code, model['description'], tojson(model['columns'], sort_keys=true), tojson(model['config'], sort_keys=true)] -%}
-  {{ return(adapter.made_from(texts, parents)) }}
+  {{ return(adapter.made_from(texts + [files or ''], parents)) }}
 {% endmacro %}
