@@ -6,7 +6,8 @@
     {%- set path = adapter.tree_log(log.upstream_id | string, log.tree, log.changefeed) if log.tree else log.path -%}
     {% do logs.append({'upstream_id': log.upstream_id | string, 'path': path}) %}
   {%- endfor -%}
-  {%- if target.type != 'tidemark' -%}
+  {%- if target.type != 'tidemark' or flags.WHICH not in ('run', 'build', 'retry') -%}
+    {#- a view that nobody may read: the logs are looked at when somebody does -#}
     {{ return(tidemark.source_view('log_plan', 'tidemark_log_plan', {'logs': tojson(logs), 'positions': tojson(positions)})) }}
   {%- endif -%}
   {%- set view = tidemark.view_name('log_plan') -%}

@@ -77,6 +77,11 @@ def test_models_without_anything_new_are_left_as_they_are(dbt, log, sender):
     assert len(dbt.table("current_rows")) == 1
 
 
+def test_logs_are_looked_at_by_runs_only(dbt, log):
+    dbt.ok("compile", "--select", "+stg_frames")
+    assert f"the event log {log} does not exist" in dbt.fails("run", "--select", "+stg_frames")
+
+
 def test_row_changes_of_another_version_are_not_added_to(dbt, log, sender, monkeypatch):
     log.write_bytes(b"".join(sender.frames))
     dbt.ok("run", "--select", "+int_row_changes")
