@@ -43,7 +43,7 @@ gone_partitions as (
 
 -- what was written before a drop or truncate is gone without a delete
 remaining as (
-    select row_changes.*
+    select /*+ broadcast(gone_tables, gone_partitions) */ row_changes.*
     from row_changes
     left join gone_tables
         on row_changes.upstream_id = gone_tables.upstream_id and row_changes.table_id = gone_tables.table_id
@@ -104,8 +104,8 @@ clusters as (
     having max(table_versions.is_active_active and table_versions.valid_to_ts is null)
 ),
 
-compared as (
-    select
+joined as (
+    select /*+ broadcast(clusters) */
         expected.schema_name,
         expected.table_name,
         expected.key,
@@ -119,9 +119,8 @@ compared as (
         states.last_write.row_values,
         coalesce(states.is_hard_deleted, false) as is_hard_deleted,
         states.hard_deleted_ts,
-        collect_list(struct(coalesce(states.last_write.version_ts, 0) as version_ts, clusters.checkpoint_ts)) over (
-            partition by expected.schema_name, expected.table_name, expected.key
-        ) as all_states
+        from_json(states.last_write.row_values, 'map<string, string>') as row_map,
+        from_json(expected.winner.row_values, 'map<string, string>') as winner_map
     from expected
     inner join clusters on expected.schema_name = clusters.schema_name and expected.table_name = clusters.table_name
     left join states
@@ -130,6 +129,20 @@ compared as (
             and expected.table_name = states.table_name
             and expected.key = states.key
             and clusters.upstream_id = states.upstream_id
+),
+
+compared as (
+    select
+        *,
+        -- clusters change a table one after the other: only columns that both have can differ
+        forall(
+            map_keys(row_map),
+            name -> lower(name) in ('_tidb_origin_ts', '_tidb_commit_ts')
+            or not map_contains_key(winner_map, name)
+            or row_map[name] <=> winner_map[name]
+        ) as has_same_values,
+        collect_list(struct(version_ts, checkpoint_ts)) over (partition by schema_name, table_name, key) as all_states
+    from joined
 ),
 
 classified as (
@@ -145,13 +158,7 @@ classified as (
                     or exists(all_states, other -> other.version_ts < version_ts and other.checkpoint_ts >= hard_deleted_ts)
                 )
                 then 'premature_hard_delete'
-            when version_ts = winner.version_ts and is_hard_deleted then null
-            when
-                version_ts = winner.version_ts
-                and {{ tidemark.are_values_equal(
-                    'row_values', 'winner.row_values', "array('_tidb_origin_ts', '_tidb_commit_ts')"
-                ) }}
-                then null
+            when version_ts = winner.version_ts and (is_hard_deleted or has_same_values) then null
             when version_ts = winner.version_ts then 'different_values'
             when version_ts = 0 and winner.version_ts <= begin_ts then null
             when checkpoint_ts < winner.version_ts + {{ lag }} then 'lag'
