@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from storage_support import files_below, is_data, log_of
 
+from support import jsonl
 from tidemark.config import load
 from tidemark.encode import avro_files
 from tidemark.registry.embedded import EmbeddedRegistry
@@ -151,6 +152,17 @@ def test_a_schema_that_the_registry_refuses_leaves_the_checkpoint(tmp_path):
 
 def test_the_tree_is_healthy_and_its_reader_says_what_it_does_not_read(trees):
     for folder in trees:
-        assert not list(examine(str(folder)).findings)
+        report = examine(str(folder))
+        assert not report.findings
+        assert report.rows == len(jsonl("streams/orders.rows.jsonl"))
         with pytest.raises(InvalidTree, match="any Avro library"):
             list(read_tree(str(folder)))
+
+
+@pytest.mark.parametrize("cut", [50, -1, -20])
+@pytest.mark.parametrize("query", ["", "&avro-file-format=messages"])
+def test_a_torn_file_is_found(tmp_path, query, cut):
+    write(tmp_path, query)
+    path = tmp_path / next(iter(data_files(tmp_path)))
+    path.write_bytes(path.read_bytes()[:cut])
+    assert [finding.code for finding in examine(str(tmp_path)).findings] == ["file-unreadable"]

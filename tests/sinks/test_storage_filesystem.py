@@ -1,5 +1,6 @@
 """Stores: local folders, and S3 as a real server process speaks it (moto). What goes wrong there is said clearly and loses nothing."""
 
+import contextlib
 import errno
 import importlib.util
 import os
@@ -235,6 +236,24 @@ def test_an_endpoint_that_does_not_answer_is_a_clear_error():
     store._fs.retries = 1
     with pytest.raises(StoreError, match="check endpoint"):
         store.write("file", b"")
+
+
+# Local folders that somebody else changes.
+
+
+def test_a_file_that_goes_away_or_leads_nowhere_hides_no_other(tmp_path, monkeypatch):
+    for name in ("a", "gone", "z"):
+        (tmp_path / name).write_bytes(b"xy")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+
+    def scan_and_remove(folder, scandir=os.scandir):
+        found = list(scandir(folder))
+        (tmp_path / "gone").unlink()
+        return contextlib.nullcontext(found)
+
+    monkeypatch.setattr(os, "scandir", scan_and_remove)
+    listed = LocalStore(str(tmp_path)).list("")
+    assert [(entry.path, entry.size) for entry in listed] == [("a", 2), ("link", 0), ("z", 2)]
 
 
 # Local folders that cannot be written to.

@@ -113,6 +113,17 @@ def test_an_unreadable_index_is_reconciled_by_listing(store, content):
     assert warnings
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_files_of_another_protocol_keep_their_numbers(store, count):
+    for number in (1, 2, 3):
+        store.write(f"{FOLDER}/CDC{number:06d}.json", b"x")
+    number, warnings = numbers(store, "CDC000003.json\n", count=count)
+    assert number == 4
+    assert "files of another protocol, up to CDC000003.json" in warnings[0]
+    store.delete(INDEX)
+    assert numbers(store, None)[0] == 4
+
+
 def test_reconciling_lists_the_folder_once(store):
     calls = []
     real = store.list

@@ -1,6 +1,7 @@
 """Trees read back: TiCDC's own, and ours, give the row changes that were written."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from storage_support import (
 from support import jsonl
 from tidemark.sinks.storage.csv_text import CsvDialect, _split, read_columns
 from tidemark.sinks.storage.doctor import examine
-from tidemark.sinks.storage.errors import InvalidTree
+from tidemark.sinks.storage.errors import InvalidTree, StorageError
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.log_driver import stage, write_log_to_tree
@@ -32,6 +33,7 @@ from tidemark.sinks.storage.span import Span
 from tidemark.sinks.storage.tree_log import write_tree_log
 from tidemark.spark.storage_tree import StorageReader
 from tidemark.wire.rows import UPDATE
+from tidemark.wire.table_info import TableInfo
 
 
 def rows_of(prefix, given=None, **more) -> list[dict]:
@@ -282,6 +284,60 @@ def test_a_partition_folder_is_the_physical_table_id(tmp_path):
     assert batch.changes.physical_table_id.tolist() == [77]
 
 
+@pytest.mark.parametrize("partitions", [(2023, 2024), (2025, 3000), (77,)])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_partition_that_looks_like_a_year_is_a_partition(tmp_path, partitions, is_told):
+    table, given = table_named(is_partition=True), settings(date_separator="none")
+    write_rows(
+        tmp_path,
+        given,
+        *(inserts(table, [(TS + 1, [(number, "a")])], table_id=number) for number in partitions),
+    )
+    batches = list(read_tree(str(tmp_path), given if is_told else None))
+    assert [batch.changes.physical_table_id.tolist() for batch in batches] == [[n] for n in partitions]
+
+
+@pytest.mark.parametrize("separator", ["year", "month", "day"])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_date_is_no_partition(tmp_path, separator, is_told):
+    given = settings(date_separator=separator)
+    write_rows(tmp_path, given, inserts(table_named(), [(TS + 1, [(1, "a")])]))
+    (batch,) = read_tree(str(tmp_path), given if is_told else None)
+    assert batch.changes.physical_table_id.tolist() == [0]
+
+
+def test_a_first_row_of_any_size_is_read(tmp_path):
+    large = "x" * 200_000
+    write_rows(tmp_path, settings(), inserts(table_named(), [(TS + 1, [(1, large), (2, "b")])]))
+    assert [row["post"]["v"] for row in rows_of(tmp_path)] == [large, "b"]
+
+
+@pytest.mark.parametrize("terminator", ["$$", "\r", "\n"])
+def test_canal_json_with_another_end_of_line_is_read(tmp_path, terminator):
+    given = settings(
+        "canal-json", "&enable-tidb-extension=true&only-output-updated-columns=true", terminator=terminator
+    )
+    write_log_to_tree([log_of("alltypes")], given, str(tmp_path / "types"))
+    assert sorted_rows(rows_of(tmp_path / "types", given)) == sorted_rows(expected("alltypes"))
+    texts = ['}$${"', "$$", 'a}\r{"b']
+    write_rows(tmp_path / "t", given, inserts(table_named(), [(TS + 1, list(enumerate(texts)))]))
+    assert [row["post"]["v"] for row in rows_of(tmp_path / "t", given)] == texts
+    (path,) = (tmp_path / "t").glob("db/t/*/CDC*.json")
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(InvalidTree):
+        rows_of(tmp_path / "t", given)
+
+
+def test_a_column_name_with_the_delimiter_in_it_is_read(tmp_path):
+    table = table_named()
+    columns = [replace(column, name=name) for column, name in zip(table.columns, ("a,b", "c"), strict=True)]
+    table = TableInfo.build("db", "t", 100, 1, columns=columns)
+    given = settings(csv={"output-field-header": True})
+    write_rows(tmp_path, given, inserts(table, [(TS + 1, [(1, "x")])]))
+    (row,) = rows_of(tmp_path, given)
+    assert row["post"] == {"a,b": "1", "c": "x"}
+
+
 def damage(tmp_path, old: bytes, new: bytes):
     write_rows(tmp_path, settings(), inserts(table_named(), [(TS + 1, [(1, "a"), (2, "b")])]))
     (path,) = tmp_path.glob("db/t/*/CDC*.csv")
@@ -311,6 +367,33 @@ def test_a_damaged_json_file_is_a_clear_error(tmp_path, line):
     (path,) = tmp_path.glob("db/t/*/CDC*.json")
     path.write_bytes(line + b"\r\n")
     with pytest.raises(InvalidTree, match=r"CDC0+1\.json"):
+        rows_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b'"table":"t"', b'"table":"other"', "a message is of 'other'"),
+        (b'"database":"db"', b'"database":"DB"', "a message is of 'DB'"),
+        (b'"id":"1"', b'"number":"1"', "no value of 'id'"),
+        (b'"commitTs":', b'"commitTs":-', "the commit ts -"),
+    ],
+)
+def test_a_message_that_does_not_fit_its_table_is_a_clear_error(tmp_path, old, new, message):
+    given = settings("canal-json", "&enable-tidb-extension=true")
+    write_rows(tmp_path, given, inserts(table_named(), [(TS + 1, [(1, "a")])]))
+    (path,) = tmp_path.glob("db/t/*/CDC*.json")
+    assert old in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(old, new))
+    with pytest.raises(InvalidTree, match=message):
+        rows_of(tmp_path, given)
+
+
+@pytest.mark.parametrize("checkpoint", ["-1", "18446744073709551616", "1e3"])
+def test_a_checkpoint_that_is_no_ts_is_a_clear_error(tmp_path, checkpoint):
+    write_rows(tmp_path, settings(), inserts(table_named(), [(TS + 1, [(1, "a")])]))
+    (tmp_path / "metadata").write_text(f'{{"checkpoint-ts":{checkpoint}}}')
+    with pytest.raises(StorageError, match="metadata should be"):
         rows_of(tmp_path)
 
 

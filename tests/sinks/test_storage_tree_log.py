@@ -1,13 +1,17 @@
 """A tree becomes an event log, and the log becomes the same tree."""
 
+import io
+
 import pytest
-from storage_support import files_below, is_data, log_of
+from storage_support import files_below, golden_settings, golden_tree, is_data, log_of, unpack
 
 from tidemark.config import load
 from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.log_driver import write_log_to_tree
 from tidemark.sinks.storage.tree_log import write_tree_log
+from tidemark.wire.framing import scan
+from tidemark.wire.registry import decode
 
 CSV = {"sink": {"csv": {"include-commit-ts": True, "output-old-value": True}}}
 FORMS = {
@@ -73,6 +77,32 @@ def content_of(tree, folder):
     return b"".join(
         tree[path] for path in sorted(tree) if is_data(path) and path.rpartition("/")[0] == folder
     )
+
+
+def test_a_log_is_of_one_tree(tmp_path):
+    for scenario in ("orders", "evolve"):
+        write_log_to_tree([log_of(scenario)], settings_of("csv"), str(tmp_path / scenario))
+    first, other = (LocalStore(str(tmp_path / scenario)) for scenario in ("orders", "evolve"))
+    write_tree_log(first, settings_of("csv"), tmp_path / "log")
+    with pytest.raises(InvalidTree, match=r"holds the log of the tree .*orders.*give another folder"):
+        write_tree_log(other, settings_of("csv"), tmp_path / "log")
+
+
+def test_partitions_that_share_a_folder_come_in_the_order_of_their_commits(tmp_path):
+    tree = unpack(golden_tree("evolve", "csv_day_nopart"), tmp_path / "tree")
+    done = write_tree_log(
+        LocalStore(str(tree)), golden_settings("evolve", "csv_day_nopart"), tmp_path / "log"
+    )
+    transactions = [one for event in events_of(done.file) for one in getattr(event, "transactions", ())]
+    assert sum(one.row_count for one in transactions) == done.rows > 0
+    for epoch in {(one.dispatcher_id, one.epoch) for one in transactions}:
+        times = [one.commit_ts for one in transactions if (one.dispatcher_id, one.epoch) == epoch]
+        assert times == sorted(times)
+
+
+def events_of(path):
+    data = path.read_bytes()
+    return [decode(data[frame.offset : frame.offset + frame.length]) for frame in scan(io.BytesIO(data))]
 
 
 def test_a_tree_without_commit_ts_or_metadata_is_refused(tmp_path):

@@ -63,10 +63,10 @@ class StorageReader(DataSourceReader):
         return (store_of(settings) if settings else open_store(uri)), settings
 
     def partitions(self) -> list[TreeFile | None]:
-        store, _ = self._open()
+        store, settings = self._open()
         # Before the files: what a checkpoint vouches for was there when it was written.
         checkpoint = read_checkpoint(store)
-        tree = scan_tree(store)
+        tree = scan_tree(store, settings)
         if not tree.has_metadata:
             checkpoint = (1 << 64) - 1
         found = [

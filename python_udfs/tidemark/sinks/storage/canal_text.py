@@ -33,10 +33,13 @@ class CanalRows:
     old_rows: list[pa.Array]
 
 
-def read_rows(data: bytes, table: TableInfo) -> CanalRows:
+def read_rows(data: bytes, table: TableInfo, terminator: str = "\r\n") -> CanalRows:
+    data = _with_newlines(data, terminator.encode())
     values = pa.struct([pa.field(column.name, pa.string()) for column in table.columns])
     schema = pa.schema(
         [
+            ("database", pa.string()),
+            ("table", pa.string()),
             ("type", pa.string()),
             ("data", pa.list_(values)),
             ("old", pa.list_(values)),
@@ -51,7 +54,9 @@ def read_rows(data: bytes, table: TableInfo) -> CanalRows:
         ).combine_chunks()
     except pa.ArrowInvalid as error:
         raise InvalidTree(f"a line is no canal-json: {error}") from None
-    kinds, rows, old, extension = (_chunk(found[name]) for name in schema.names)
+    databases, tables, kinds, rows, old, extension = (_chunk(found[name]) for name in schema.names)
+    _check_names(databases, table.schema, table)
+    _check_names(tables, table.table, table)
     known = pc.index_in(kinds, pa.array(list(_OPERATIONS)))
     if known.null_count:
         raise InvalidTree(
@@ -65,10 +70,34 @@ def read_rows(data: bytes, table: TableInfo) -> CanalRows:
         pc.list_flatten(rows).flatten(),
         pc.list_flatten(old.filter(pa.array(updates))).flatten(),
     )
+    for column, text in zip(table.columns, texts, strict=True):
+        if column.is_handle_key and text.null_count:
+            raise InvalidTree(f"a message has no value of {column.name!r:.80}, which is in the key")
     if updates.any():
         old_texts = _completed(data, texts, old_texts, updates, table)
-    ts = pc.fill_null(extension.field("commitTs"), 0).to_numpy().astype(np.uint64)
-    return CanalRows(op, ts, _typed(texts, table), _typed(old_texts, table))
+    ts = pc.fill_null(extension.field("commitTs"), 0).to_numpy()
+    if (ts < 0).any():
+        raise InvalidTree(f"a message has the commit ts {int(ts.min())}")
+    return CanalRows(op, ts.astype(np.uint64), _typed(texts, table), _typed(old_texts, table))
+
+
+def _with_newlines(data: bytes, terminator: bytes) -> bytes:
+    """The messages one per line, as Arrow wants them. A terminator of another kind may also stand in a value, but there no quote follows that is not escaped."""
+    if terminator in (b"\r\n", b"\n") or not data:
+        return data
+    if not data.endswith(terminator):
+        raise InvalidTree("the last message has no end: the file is torn, or has another terminator")
+    return data[: -len(terminator)].replace(b"}" + terminator + b'{"', b'}\n{"') + b"\n"
+
+
+def _check_names(found: pa.Array, name: str, table: TableInfo) -> None:
+    """Each message says whose it is."""
+    same = pc.fill_null(pc.equal(found, name), False)
+    if not pc.all(same).as_py():
+        other = found.filter(pc.invert(same))[0].as_py()
+        raise InvalidTree(
+            f"a message is of {other!r:.80}, the schema file of {table.schema}.{table.table} says {name!r:.80}"
+        )
 
 
 def _typed(texts: list[pa.Array], table: TableInfo) -> list[pa.Array]:
@@ -95,6 +124,10 @@ def _completed(
     if not doubtful.any():
         return old
     lines = [line for line in data.split(b"\n") if line.strip()]
+    if len(lines) != len(updates):
+        raise InvalidTree(
+            "the messages are not one per line: give the settings that the tree was written with"
+        )
     places = np.flatnonzero(updates)[doubtful]
     given = [json.loads(lines[place])["old"][0].keys() for place in places.tolist()]
     completed = []

@@ -38,6 +38,7 @@ from tidemark.encode import paths
 from tidemark.encode.errors import EncodeError
 from tidemark.errors import TidemarkError
 from tidemark.sinks.storage import lease
+from tidemark.sinks.storage.avro_rows import count_rows
 from tidemark.sinks.storage.filesystem import PARTIAL, Store, open_store
 from tidemark.sinks.storage.journal import NAME as JOURNAL
 from tidemark.sinks.storage.journal import read_checkpoint
@@ -79,7 +80,7 @@ class Report:
 def examine(prefix: str | Store, settings: Settings | None = None, *, with_data: bool = True) -> Report:
     """`settings`: those that the tree was written with, if its CSV form is not the default. `with_data=False` looks at names only."""
     store = prefix if isinstance(prefix, Store) else open_store(prefix)
-    tree = scan_tree(store)
+    tree = scan_tree(store, settings)
     report = Report(store.shown)
     report.findings += _metadata(tree, report)
     report.findings += _work(tree)
@@ -196,9 +197,10 @@ def _rows(
     found: list[_Changes] = []
     has_key, after = False, 0
     for place, file in enumerate(files):
-        if file.extension not in READABLE:
-            continue
         try:
+            if file.extension not in READABLE:
+                report.rows += count_rows(tree.store.read(file.path), file.extension)
+                continue
             batch = read_file(tree, folder, file, settings)
         except TidemarkError as error:
             if not isinstance(error, EncodeError):

@@ -242,15 +242,10 @@ class LocalStore(Store):
         with _explained("list", self._at(folder)):
             try:
                 with os.scandir(self._at(folder)) as found:
-                    entries = [
-                        Entry(prefix + item.name, 0, True)
-                        if item.is_dir()
-                        else Entry(prefix + item.name, item.stat().st_size)
-                        for item in found
-                    ]
+                    entries = [_local_entry(prefix, item) for item in found]
             except (FileNotFoundError, NotADirectoryError):
                 return []
-        return sorted(entries, key=lambda entry: entry.path)
+        return sorted((entry for entry in entries if entry is not None), key=lambda entry: entry.path)
 
     def walk(self, folder: str = "") -> list[Entry]:
         found: list[Entry] = []
@@ -276,6 +271,16 @@ class LocalStore(Store):
                 if entry.is_folder:
                     self.remove_folder(entry.path)
             os.rmdir(self._at(folder))
+
+
+def _local_entry(prefix: str, item: os.DirEntry) -> Entry | None:
+    """None for a file that somebody removes meanwhile; a link to nowhere is a file, for somebody to look at."""
+    if item.is_dir():
+        return Entry(prefix + item.name, 0, True)
+    try:
+        return Entry(prefix + item.name, item.stat().st_size)
+    except FileNotFoundError:
+        return Entry(prefix + item.name, 0) if item.is_symlink() else None
 
 
 def _sync_folder(folder: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tidemark.encode import paths
 from tidemark.encode.errors import InvalidFileName
 from tidemark.sinks.storage.filesystem import Store
+from tidemark.sinks.storage.tree import EXTENSIONS
 
 
 def next_number(
@@ -25,7 +26,7 @@ def next_number(
     """The first of `count` numbers that are free."""
     content = store.read_optional(index_path)
     if content is None:
-        highest = _highest(store, folder, extension, dispatcher)
+        highest = _highest(store, folder, dispatcher)
         if highest:
             warnings.append(
                 f"{folder} has data files up to number {highest} and no index; going on after them"
@@ -33,32 +34,42 @@ def next_number(
         return highest + 1
     name = content.decode("utf-8", "replace").strip()
     try:
-        last = paths.parse_file_name(name, extension)
+        last = _parse(name)
     except InvalidFileName:
-        highest = _highest(store, folder, extension, dispatcher)
+        highest = _highest(store, folder, dispatcher)
         warnings.append(
             f"{index_path} holds {name!r:.80}, which is no data file; going on after number {highest}"
         )
         return highest + 1
     # The name as it is written there: the number of digits may have been changed since.
     number = last.index + 1 if store.exists(f"{folder}/{name}") else max(last.index, 1)
+    if last.extension != extension:
+        warnings.append(f"{folder} holds files of another protocol, up to {name}; going on after them")
     # One name is asked for, several are looked up in one listing.
-    if count == 1 and not store.exists(f"{folder}/{paths.file_name(number, extension, digits, dispatcher)}"):
+    elif count == 1 and not store.exists(
+        f"{folder}/{paths.file_name(number, extension, digits, dispatcher)}"
+    ):
         return number
-    highest = _highest(store, folder, extension, dispatcher)
+    highest = _highest(store, folder, dispatcher)
     if highest < number:
         return number
     warnings.append(f"{index_path} says {name}, but number {highest} is there too; going on after it")
     return highest + 1
 
 
-def _highest(store: Store, folder: str, extension: str, dispatcher: str) -> int:
+def _highest(store: Store, folder: str, dispatcher: str) -> int:
     highest = 0
     for entry in store.list(folder):
         try:
-            found = paths.parse_file_name(entry.name, extension)
+            found = _parse(entry.name)
         except InvalidFileName:
             continue
         if found.dispatcher == dispatcher:
             highest = max(highest, found.index)
     return highest
+
+
+def _parse(name: str) -> paths.FileName:
+    """Numbers are those of the folder, whatever the protocol of a file is."""
+    extension = next((ending for ending in EXTENSIONS if name.endswith(ending)), "")
+    return paths.parse_file_name(name, extension)

@@ -156,7 +156,7 @@ def read_checkpoint(store: Store) -> int:
         return 0
     try:
         checkpoint = json.loads(content)["checkpoint-ts"]
-        if type(checkpoint) is not int or checkpoint < 0:
+        if type(checkpoint) is not int or not 0 <= checkpoint < 1 << 64:
             raise ValueError(checkpoint)
     except (ValueError, KeyError, TypeError):
         raise StorageError(

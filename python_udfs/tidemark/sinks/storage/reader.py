@@ -56,7 +56,7 @@ def read_tree(
     store = prefix if isinstance(prefix, Store) else open_store(prefix)
     # Before the files: what a checkpoint vouches for was there when it was written.
     checkpoint = read_checkpoint(store) if up_to_checkpoint else None
-    tree = scan_tree(store)
+    tree = scan_tree(store, settings)
     if not tree.has_metadata:
         checkpoint = None
     for folder, file in readable_files(tree, warn):
@@ -128,7 +128,7 @@ def read_file(tree: Tree, folder: Folder, file: DataFile, settings: Settings | N
     data = tree.store.read(file.path)
     try:
         is_csv = file.extension == ".csv"
-        parts = _csv_rows(data, table, settings) if is_csv else _canal_rows(data, table)
+        parts = _csv_rows(data, table, settings) if is_csv else _canal_rows(data, table, settings)
     except TidemarkError as error:
         raise InvalidTree(f"{tree.store.shown}/{file.path}: {error}") from None
     physical = folder.partition if folder.partition is not None else table.table_id
@@ -180,8 +180,8 @@ def _row_batch(table: TableInfo, parts: _Rows, physical_table_id: int) -> RowBat
     return RowBatch(table, pa.RecordBatch.from_arrays(arrays, schema=table.arrow_schema), changes, b"")
 
 
-def _canal_rows(data: bytes, table: TableInfo) -> _Rows:
-    found = canal_text.read_rows(data, table)
+def _canal_rows(data: bytes, table: TableInfo, settings: Settings | None) -> _Rows:
+    found = canal_text.read_rows(data, table, *([settings.sink.terminator] if settings else []))
     return _Rows(found.op, found.commit_ts, found.rows, found.old_rows)
 
 
@@ -190,7 +190,7 @@ def _csv_rows(data: bytes, table: TableInfo, settings: Settings | None) -> _Rows
     names: list[str] | None = None
     if data.startswith(_HEADER):
         header, _, data = data.partition(dialect.terminator.encode())
-        names = header.decode("utf-8", "surrogateescape").split(dialect.delimiter)
+        names = _header_names(header.decode("utf-8", "surrogateescape"), dialect.delimiter, table)
     fields = read_columns(data, dialect)
     _check_names(fields, table)
     form = _csv_form(fields, table, names, settings)
@@ -209,6 +209,17 @@ def _csv_rows(data: bytes, table: TableInfo, settings: Settings | None) -> _Rows
     if form.is_update is None:
         return _Rows(op, commit_ts, rows, old_rows)
     return _joined_updates(_Rows(op, commit_ts, rows, old_rows), pc.equal(form.is_update, b"true"))
+
+
+def _header_names(header: str, delimiter: str, table: TableInfo) -> list[str]:
+    """A name may have the delimiter in it, which nothing escapes: mostly all columns are there, and then it does not matter."""
+    names = [column.name for column in table.columns if not column.is_virtual_generated]
+    columns = delimiter + delimiter.join(names)
+    return (
+        header.removesuffix(columns).split(delimiter) + names
+        if header.endswith(columns)
+        else header.split(delimiter)
+    )
 
 
 def _check_names(fields: list[pa.BinaryArray], table: TableInfo) -> None:

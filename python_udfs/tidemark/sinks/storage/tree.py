@@ -1,16 +1,20 @@
 """What is in a tree, from one listing: TiCDC's as well as ours, with names or table ids as folders.
 
-A folder of data files is `{table folder}/{version}[/{partition}][/{date}]`, and a table folder is one that has schema files in `meta`. A single level below the version
-is taken for a date if it looks like one (`2024`, `2024-05`, `2024-05-09`), else for a partition.
+A folder of data files is `{table folder}/{version}[/{partition}][/{date}]`, and a table folder is one that has schema files in `meta`. Whether a single level below the version
+is a date or a partition say the settings that the tree was written with (date-separator). Without them it is a date where all of these folders look like one (`2024`, `2024-05`,
+`2024-05-09`) that is not before the version, since rows come later than their table.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
 
+from tidemark.config import Settings
 from tidemark.encode import paths
-from tidemark.encode.errors import InvalidFileName
+from tidemark.encode.errors import EncodeError, InvalidFileName
 from tidemark.encode.paths import REGISTRY, WORK
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.storage.errors import InvalidTree
@@ -21,6 +25,7 @@ READABLE = (".csv", ".json")
 EXTENSIONS = (*READABLE, ".avro", ".messages")
 _INDEX = re.compile(r"CDC(?:_(?P<dispatcher>[^/]+))?\.index")
 _DATE = re.compile(r"(?:19|20|21)\d\d(?:-\d\d(?:-\d\d)?)?", re.ASCII)
+_TS_LOGICAL_BITS = 18
 
 
 @dataclass(frozen=True)
@@ -80,19 +85,53 @@ class Tree:
 
 def load_schema_file(store: Store, path: str) -> SchemaFile:
     """A schema file that is what its name says."""
-    parsed = SchemaFile.parse(store.read(path))
+    try:
+        parsed = SchemaFile.parse(store.read(path))
+    except EncodeError as error:
+        raise type(error)(f"{store.shown}/{path}: {error}") from None
     parsed.verify(path)
     return parsed
 
 
-def scan_tree(store: Store) -> Tree:
+def scan_tree(store: Store, settings: Settings | None = None) -> Tree:
+    """`settings`: those that the tree was written with, where they are known."""
     tree = Tree(store, {}, {}, False, [], [])
     for entry in store.walk():
         _sort_in(tree, entry)
+    single: dict[tuple[str, int], list[tuple[Folder, str]]] = defaultdict(list)
     for folder in tree.folders.values():
-        _identify(tree, folder)
+        below = _identify(tree, folder)
+        if len(below) == 2:
+            folder.partition, folder.date = _partition(below[0]), below[1]
+        elif below:
+            single[folder.table_path or "", folder.version].append((folder, below[0]))
         folder.files.sort(key=lambda file: (file.dispatcher, file.number))
+    for (_, version), levels in single.items():
+        names = [name for _, name in levels]
+        are_dates = settings.sink.date_separator != "none" if settings else _are_dates(names, version)
+        for folder, name in levels:
+            if are_dates:
+                folder.date = name
+            else:
+                folder.partition = _partition(name)
     return tree
+
+
+def _are_dates(names: list[str], version: int) -> bool:
+    if not all(_DATE.fullmatch(name) for name in names):
+        return False
+    try:
+        created = datetime.fromtimestamp((version >> _TS_LOGICAL_BITS) / 1000, timezone.utc)
+        # Dates are those of a time zone.
+        first = (created - timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError, OSError):
+        # No ts: a version of somebody's own.
+        return True
+    return all(name >= first[: len(name)] for name in names)
+
+
+def _partition(name: str) -> int | None:
+    return int(name) if name.isascii() and name.isdigit() else None
 
 
 def list_again(tree: Tree, folder: Folder) -> None:
@@ -134,7 +173,8 @@ def _data_file(entry: Entry) -> DataFile | None:
     return DataFile(entry.path, name.index, name.dispatcher, extension, entry.size)
 
 
-def _identify(tree: Tree, folder: Folder) -> None:
+def _identify(tree: Tree, folder: Folder) -> list[str]:
+    """Which table a folder belongs to; and the levels below its version."""
     parts = folder.path.split("/")
     candidates = []
     for end in range(1, len(parts)):
@@ -148,10 +188,6 @@ def _identify(tree: Tree, folder: Folder) -> None:
             known = int(version) in tree.schema_files[table_path]
             candidates.append((known, end, table_path, int(version)))
     if not candidates:
-        return
+        return []
     _, end, folder.table_path, folder.version = max(candidates)
-    below = parts[end + 1 :]
-    if below and (len(below) == 2 or not _DATE.fullmatch(below[0])):
-        folder.partition = int(below[0]) if below[0].isdigit() else None
-        below = below[1:]
-    folder.date = below[0] if below else ""
+    return parts[end + 1 :]

@@ -53,6 +53,8 @@ _FILE = re.compile(r"(\d{20})-(\d{20})\.bin")
 # Statements after which the rows of a table are gone.
 _TAKES_ROWS_AWAY = [*DDL_KINDS["drop database"], *DDL_KINDS["drop table"], *DDL_KINDS["truncate table"]]
 _SOME_TABLES = 2
+# Says which tree a log is of.
+_ORIGIN = ".tree"
 # Commit ts and number of the row change: the same for both images of an update.
 _ROW_KEY = np.dtype([("length", ">u4"), ("commit_ts", ">u8"), ("number", ">u4")])
 
@@ -72,13 +74,15 @@ def write_tree_log(store: Store, settings: Settings | None, folder: Path) -> Con
     """Write what the tree has gained since the last call. `settings`: those the tree was written with, if its CSV form is not the default one."""
     # Before the files: what a checkpoint vouches for was there when it was written.
     checkpoint = read_checkpoint(store)
-    tree = scan_tree(store)
+    tree = scan_tree(store, settings)
     if not tree.has_metadata:
         raise InvalidTree(f"{store.shown} has no `metadata`, so nobody knows how far it is complete")
+    _check_origin(folder, store.shown)
     done = Converted(folder, _last_end(folder), checkpoint)
     if done.checkpoint <= done.start:
         return done
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / _ORIGIN).write_text(store.shown)
     target = folder / f"{done.start:020d}-{done.checkpoint:020d}.bin"
     # Readers of logs do not look at hidden files.
     partial = folder / f".{target.name}.partial"
@@ -91,6 +95,19 @@ def write_tree_log(store: Store, settings: Settings | None, folder: Path) -> Con
     _note_files_read(folder, done.checkpoint, read)
     done.file = target
     return done
+
+
+def _check_origin(folder: Path, shown: str) -> None:
+    """A log holds one tree: ranges that another one has covered would be taken for done."""
+    try:
+        origin = (folder / _ORIGIN).read_text()
+    except FileNotFoundError:
+        return
+    if origin != shown:
+        raise InvalidTree(
+            f"{folder} holds the log of the tree {origin}, not of {shown}; give another folder, "
+            f"or, if it is the same tree at another place, remove {folder / _ORIGIN}"
+        )
 
 
 def _files_read(folder: Path, start: int) -> set[str]:
@@ -154,7 +171,7 @@ class _Writer:
     def _batches(self, folder: Folder, files: list[DataFile]) -> Iterator[RowBatch]:
         batches = (self._new_rows(folder, file) for file in files)
         if len({file.dispatcher for file in files}) <= 1:
-            yield from batches
+            yield from _in_order(batches)
         else:
             # Dispatchers of one table wrote into one folder, each in its own order.
             batch = joined(list(batches))
@@ -222,6 +239,22 @@ class _Writer:
     def _warn(self, text: str) -> None:
         if text not in self._done.warnings:
             self._done.warnings.append(text)
+
+
+def _in_order(batches: Iterator[RowBatch]) -> Iterator[RowBatch]:
+    """Rows by commit ts: partitions that share a folder are each in order, and neighbouring files may overlap."""
+    held: RowBatch | None = None
+    for batch in batches:
+        if len(batch.changes) == 0:
+            continue
+        if held is not None and batch.changes.commit_ts.min() < held.changes.commit_ts.max():
+            batch = joined([held, batch])
+        elif held is not None:
+            yield held
+        ts = batch.changes.commit_ts
+        held = take(batch, np.argsort(ts, kind="stable")) if (ts[1:] < ts[:-1]).any() else batch
+    if held is not None:
+        yield held
 
 
 class _Dispatcher:
