@@ -67,6 +67,25 @@ def test_every_byte_of_a_long_delimiter_is_escaped():
     assert lines(batch, quote="", delimiter="||") == ["I||t||db||a\\|\\|b|c\r\n"]
 
 
+@pytest.mark.parametrize(
+    ("delimiter", "text", "escaped"),
+    [
+        ("\\", "a\\|b", "a\\\\|b"),
+        ("\\|", "a\\|b", "a\\\\\\|b"),
+        ("\\|", "a\\b|", "a\\\\b|"),
+        ("n", "n\\r\r\n", "\\n\\\\r\\r\\n"),
+        ("r", "n\\r\r\n", "n\\\\\\r\\r\\n"),
+        ("nx", "\nx nx", "\\nx \\n\\x"),
+        ("né", "\né", "\\né"),
+    ],
+)
+def test_a_delimiter_does_not_change_the_escapes_of_other_characters(delimiter, text, escaped):
+    batch = inserts(table_of(NAME, schema=text), [text, None, ""])
+    start = f"I{delimiter}t{delimiter}{escaped}{delimiter}"
+    want = [f"{start}{field}\r\n" for field in (escaped, "\\N", "")]
+    assert lines(batch, quote="", delimiter=delimiter) == want
+
+
 def test_names_are_quoted_and_escaped_like_values():
     batch = inserts(table_of(ID, schema='s"1', table="t,1"), [1])
     assert lines(batch) == ['"I","t,1","s""1",1\r\n']

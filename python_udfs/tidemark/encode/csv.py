@@ -12,7 +12,6 @@ backslash and each byte of a delimiter are escaped with a backslash. Numbers and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,7 +33,15 @@ from tidemark.encode.parts import (
     split_float,
 )
 from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody, first_error
-from tidemark.encode.strings import as_bytes, as_text, contiguous, hex_text, offsets_of, replaced
+from tidemark.encode.strings import (
+    as_bytes,
+    as_text,
+    contiguous,
+    hex_text,
+    offsets_of,
+    replaced,
+    replaced_at_once,
+)
 from tidemark.encode.values import enum_index, set_names
 from tidemark.wire.floats import go_g
 from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
@@ -71,6 +78,8 @@ class CsvEncoder:
         delimiter = "".join(f"\\{chr(byte)}" for byte in csv.delimiter.encode())
         self._may_occur_in_numbers = not _NUMERALS.isdisjoint(csv.quote or csv.delimiter)
         self._escapes = [("\\", "\\\\"), ("\r", "\\r"), ("\n", "\\n"), (csv.delimiter, delimiter)]
+        # Such a delimiter occurs in the escapes of other characters.
+        self._delimiter_in_escapes = "\\" in csv.delimiter or csv.delimiter.startswith(("n", "r"))
 
     def encode_rows(self, batch: RowBatch) -> Messages:
         value, error = self._lines(batch)
@@ -190,10 +199,16 @@ class CsvEncoder:
 
     def _quoted(self, text: pa.StringArray) -> list[Part]:
         if not self._quote:
-            return [replaced(text, self._escapes)]
+            return [self._escaped(text)]
         return quoted(text, [replaced(text, [(self._quote, self._quote * 2)])], self._quote)
 
     def _words(self, words: Iterable[str]) -> list[str]:
         if self._quote:
             return [self._quote + word.replace(self._quote, self._quote * 2) + self._quote for word in words]
-        return [reduce(lambda text, pair: text.replace(*pair), self._escapes, word) for word in words]
+        return self._escaped(pa.array(words, pa.string())).to_pylist()
+
+    def _escaped(self, text: pa.StringArray) -> pa.StringArray:
+        if self._delimiter_in_escapes:
+            # The delimiter goes first: it may begin with a backslash.
+            return replaced_at_once(text, self._escapes[::-1])
+        return replaced(text, self._escapes)

@@ -84,6 +84,20 @@ def replaced(array: pa.Array, pairs: list[tuple[str, str]], data: bytes | None =
     return array
 
 
+def replaced_at_once(array: pa.Array, pairs: list[tuple[str, str]]) -> pa.Array:
+    """As `replaced`, but in one pass from left to right: what was put in is not replaced again, and the first pair that fits counts.
+    Few texts need it: value by value.
+    """
+    words = {old.encode(): new.encode() for old, new in pairs}
+    pattern = re.compile(b"|".join(map(re.escape, words)))
+    values = as_bytes(array).to_pylist()
+    return as_text(
+        pa.array(
+            [value and pattern.sub(lambda found: words[found[0]], value) for value in values], pa.binary()
+        )
+    )
+
+
 def json_text(array: pa.StringArray) -> pa.StringArray:
     """The inside of JSON strings, escaped as Go does; a byte that is no UTF-8 becomes \\ufffd."""
     data = bytes(data_of(array))
