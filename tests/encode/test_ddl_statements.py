@@ -74,8 +74,19 @@ def test_tables_and_statements_must_agree():
         ("a -- ; x\n b; c", 2),
         ("a 'it''s; fine' b; c '\\';' d", 2),
         ("", 0),
-        ("a 'not closed ; b", 2),
+        ("a `b``;c`; d", 2),
+        ("a # ; x\n b; c", 2),
+        ("a 'not closed ; b", 1),
+        ("a; 'not closed ; b\\", 2),
+        ("a; /* not closed ; b", 2),
     ],
 )
 def test_semicolons_inside_quotes_and_comments_do_not_end_a_statement(query, count):
     assert len(split_queries(query)) == count
+
+
+@pytest.mark.parametrize("piece", ["'a\\", '"a\\', "\"'", "`'\"", "/*", "'\\"])
+def test_the_time_grows_with_the_length_of_a_query_that_is_not_closed(piece):
+    """Read once per quote, a query of this length would take hours."""
+    query = piece * 500_000
+    assert "".join(split_queries(query)) == f"{query};"

@@ -21,9 +21,10 @@ CREATE_TABLE, CREATE_TABLES = DDL_KINDS["create table"]
 RENAME_TABLE, RENAME_TABLES = DDL_KINDS["rename table"]
 _SINGLE = {CREATE_TABLES: CREATE_TABLE, RENAME_TABLES: RENAME_TABLE}
 
-# A statement: quoted texts, names and comments may hold a semicolon.
+# A statement: quoted texts, names and comments may hold a semicolon. One that is not closed goes to the end, so nothing is read twice. A doubled
+# quote is the end of a text and the start of the next one.
 _STATEMENT = re.compile(
-    r"""(?: '(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `(?:[^`]|``)*` | /\*.*?\*/ | --\s[^\n]* | \#[^\n]* | [^;] )+ ;?""",
+    r"""(?: '(?:[^'\\]|\\.?)*'? | "(?:[^"\\]|\\.?)*"? | `[^`]*`? | /\*.*?(?:\*/|\Z) | --\s[^\n]* | \#[^\n]* | [^;] )+ ;?""",
     re.VERBOSE | re.DOTALL,
 )
 
