@@ -107,6 +107,10 @@ def test_every_number_replaced_by_an_edge_is_answered(name):
             answer(frame[:place] + u32(edge & 0xFFFFFFFF) + frame[place + 4 :])
 
 
+def ddl_with_names(change):
+    return framed(2, b'{"table_name_change":' + change + b"}" + bytes(16) + u64(16, 0, 0))
+
+
 HOSTILE = {
     "payload length of 2^64-1": (write_header(3, 1, ALL_ONES) + bytes(40), OversizedPayload),
     "batch of 2^64-1 transactions": (framed(1, u64(ALL_ONES) + bytes(200)), TruncatedPayload),
@@ -154,6 +158,17 @@ HOSTILE = {
     "ddl negative seq": (framed(2, b'{"seq":-1}' + bytes(16) + u64(16, 0, 0)), InvalidField),
     "ddl seq that is text": (framed(2, b'{"seq":"1"}' + bytes(16) + u64(16, 0, 0)), InvalidField),
     "ddl type 256": (framed(2, b'{"type":256}' + bytes(16) + u64(16, 0, 0)), InvalidField),
+    "ddl new name that is a number": (ddl_with_names(b'{"AddName":[1]}'), InvalidField),
+    "ddl old names that are a number": (ddl_with_names(b'{"DropName":5}'), InvalidField),
+    "ddl old name without its parts": (ddl_with_names(b'{"DropName":[{}]}'), InvalidField),
+    "ddl old name with a number for a schema": (
+        ddl_with_names(b'{"DropName":[{"SchemaName":5,"TableName":"t"}]}'),
+        InvalidField,
+    ),
+    "ddl old name without a table": (
+        ddl_with_names(b'{"DropName":[{"SchemaName":"s","TableName":null}]}'),
+        InvalidField,
+    ),
     "ddl number of 5000 digits": (
         framed(2, b'{"new":' + b"9" * 5000 + b"}" + bytes(16) + u64(16, 0, 0)),
         InvalidField,
@@ -252,6 +267,11 @@ def test_uniform_looking_keys_with_one_other_length_are_walked():
     lying = frame[:-4] + u32(1)
     with pytest.raises(TruncatedPayload):
         decode(lying)
+
+
+@pytest.mark.parametrize("change", [b"null", b"{}", b'{"AddName":null,"DropName":[]}'])
+def test_a_ddl_may_change_no_names(change):
+    assert decode(ddl_with_names(change)).document.keys() == {"table_name_change"}
 
 
 def test_depth_up_to_the_limit_is_read():

@@ -52,6 +52,8 @@ BODY_FIELDS: dict[str, range | type] = {
     "NotSync": bool,
     "index_ids": list,
 }
+# The keys of `table_name_change` that hold names of tables.
+NAME_LISTS = ("AddName", "DropName")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +177,26 @@ def _read_body(body: bytes, offset: int = 0) -> dict[str, Any]:
                 expected=allowed.__name__ if isinstance(allowed, type) else f"{allowed[0]} to {allowed[-1]}",
                 actual=f"{value!r:.60}",
             )
+    change = document.get("table_name_change") or {}
+    for key in NAME_LISTS:
+        names = change.get(key)
+        if names is not None and not _are_names(names):
+            raise InvalidField(
+                f"the body of a DDL event has {key!r} = {names!r:.60} in 'table_name_change'",
+                offset=offset,
+                expected="a list of objects with the texts SchemaName and TableName",
+                actual=f"{names!r:.60}",
+            )
     return document
+
+
+def _are_names(names: Any) -> bool:
+    return isinstance(names, list) and all(
+        isinstance(name, dict)
+        and isinstance(name.get("SchemaName"), str)
+        and isinstance(name.get("TableName"), str)
+        for name in names
+    )
 
 
 def _is_allowed(value: Any, allowed: range | type) -> bool:
