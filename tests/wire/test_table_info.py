@@ -161,6 +161,36 @@ def test_a_sender_without_a_handle_key_list_gets_the_derived_one():
     assert TableInfo.from_bytes(edited(handle_key_id_list="absent")) == TableInfo.from_bytes(SAMPLE)
 
 
+def with_default(key: str, text: str) -> bytes:
+    """The sample with one column, whose default is a JSON text."""
+    item = {"id": 1, "name": {"O": "a"}, "offset": 0, "type": {"Tp": 16, "Flen": 8}, key: "?"}
+    slices = {"row_col_field_tps_slice": "absent", "handle_key_id_list": [], "index_info": []}
+    raw = edited(cols=[item], **slices)
+    (length,) = struct.unpack(">Q", raw[-8:])
+    body = raw[-8 - length : -8].replace(b'"?"', text.encode())
+    return raw[: -8 - length] + body + struct.pack(">Q", len(body))
+
+
+@pytest.mark.parametrize("key", ["default", "origin_default"])
+def test_a_default_is_a_text_or_a_number_of_64_bits(key):
+    for text in ('"x"', "true", "1.5", "-9223372036854775808", "18446744073709551615"):
+        (found,) = TableInfo.from_bytes(with_default(key, text)).columns
+        assert getattr(found, key) == json.loads(text)
+    for text in ("1e400", "-1e400", "-9223372036854775809", "18446744073709551616", "1" * 400, "[]"):
+        with pytest.raises(InvalidField, match=f"'{key}' cannot be"):
+            TableInfo.from_bytes(with_default(key, text))
+
+
+@pytest.mark.parametrize("key", ["default_bit", "origin_default_bit"])
+def test_the_default_of_a_bit_column_is_base64(key):
+    for text in ("", "/w==", "Aqo="):
+        (found,) = TableInfo.from_bytes(with_default(key, f'"{text}"')).columns
+        assert getattr(found, key) == text
+    for text in ("é", "abc", "!!!!"):
+        with pytest.raises(InvalidField, match=f"'{key}' cannot be"):
+            TableInfo.from_bytes(with_default(key, f'"{text}"'))
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -9,7 +9,9 @@ Numbers exceed 2^53: they stay Python integers.
 
 from __future__ import annotations
 
+import math
 import struct
+from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +26,8 @@ from tidemark.wire.table_json import columns_document, go_json, table_document
 
 LENGTH = struct.Struct(">Q")
 PUBLIC = 5
+# Signed and unsigned, of 64 bits.
+_DEFAULT_INTEGERS = range(-(1 << 63), 1 << 64)
 
 
 @dataclass(frozen=True)
@@ -319,16 +323,47 @@ def _column(item: dict) -> Column:
         charset=_get(kind, "Charset", str, ""),
         collate=_get(kind, "Collate", str, ""),
         elems=_words(kind, "Elems"),
-        default=_get(item, "default", (str, int, float, bool), None),
-        origin_default=_get(item, "origin_default", (str, int, float, bool), None),
-        default_bit=_get(item, "default_bit", str, None),
-        origin_default_bit=_get(item, "origin_default_bit", str, None),
+        default=_default(item, "default"),
+        origin_default=_default(item, "origin_default"),
+        default_bit=_base64(item, "default_bit"),
+        origin_default_bit=_base64(item, "origin_default_bit"),
         generated_expr=_get(item, "generated_expr_string", str, ""),
         is_stored_generated=_get(item, "generated_stored", bool, False),
         hidden=_get(item, "hidden", bool, False),
         state=_get(item, "state", int, PUBLIC),
         comment=_get(item, "comment", str, ""),
     )
+
+
+def can_be_default(value: Any) -> bool:
+    """Whether a JSON value can be the default of a column: none, a text, a truth value or a number of 64 bits."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return value in _DEFAULT_INTEGERS
+    return value is None or isinstance(value, str)
+
+
+def _default(item: dict, key: str) -> str | int | float | bool | None:
+    value = item.get(key)
+    if not can_be_default(value):
+        raise InvalidField(
+            f"TableInfo: {key!r} cannot be {value!r:.60}",
+            expected="a text or a number of 64 bits",
+            actual=f"{value!r:.60}",
+        )
+    return value
+
+
+def _base64(item: dict, key: str) -> str | None:
+    text = _get(item, key, str, None)
+    try:
+        b64decode(text or "", validate=True)
+    except ValueError:
+        raise InvalidField(
+            f"TableInfo: {key!r} cannot be {text!r:.60}", expected="base64", actual=f"{text!r:.60}"
+        ) from None
+    return text
 
 
 def _index(item: dict) -> Index:
