@@ -209,6 +209,40 @@ def test_a_default_that_is_no_number_has_no_schema(default):
         value_schema(table_of(column("c", types.TINYINT, default=default)), PLAIN)
 
 
+@pytest.mark.parametrize("kind", [types.FLOAT, types.DOUBLE])
+@pytest.mark.parametrize(
+    "default",
+    [
+        "",
+        "x",
+        "1_0",
+        " 1",
+        "1\n",
+        "\u0663",
+        "0x10",
+        ".",
+        "e5",
+        "1e",
+        "+-1",
+        "inf",
+        "-Infinity",
+        "nan",
+        "1e400",
+    ],
+)
+def test_a_default_that_go_does_not_read_as_a_float_has_no_schema(kind, default):
+    with pytest.raises(NoAvroSchema, match=r"column 'c'.*(is not a number|is out of range)"):
+        value_schema(table_of(column("c", kind, default=default)), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("default", "text"),
+    [("+1", "1"), ("1.", "1"), (".5", "0.5"), ("-.5E1", "-5"), ("1e+2", "100"), ("007", "7")],
+)
+def test_a_default_that_go_reads_as_a_float_is_one(default, text):
+    assert field_of(column("c", types.DOUBLE, default=default, **NOT_NULL)).startswith(f'{{"default":{text},')
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [

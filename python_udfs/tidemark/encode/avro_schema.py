@@ -44,6 +44,10 @@ EXTENSION_FIELDS = (
 
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9_]")
 _INTEGER = re.compile("[+-]?[0-9]+")
+# What Go reads as a float. Python also takes underscores, spaces and the digits of other scripts.
+_FLOAT = re.compile(
+    r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
+)
 # Go writes a float with an exponent outside of this range.
 _PLAIN_FLOATS = (1e-6, 1e21)
 # Bits of the integers that a default of the type may be.
@@ -242,10 +246,9 @@ def _integer(text: str, column: Column) -> int:
 
 
 def _float(text: str, column: Column) -> str:
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError("is not a number") from None
+    if not _FLOAT.fullmatch(text):
+        raise ValueError("is not a number")
+    number = float(text)
     if column.kind is Kind.FLOAT:
         with np.errstate(over="ignore"):
             number = float(np.float32(number))
