@@ -145,6 +145,56 @@ def test_a_file_that_cannot_be_read_is_told(content):
         SchemaFile.parse(content)
 
 
+SAMPLE = {"Table": "t", "Schema": "s", "TableVersion": 1, "TableColumnsTotal": 1}
+COLUMN = {"ColumnName": "c", "ColumnType": "INT"}
+
+
+@pytest.mark.parametrize("key", ["Table", "Schema", "TableVersion", "Query", "Type", "TableColumnsTotal"])
+@pytest.mark.parametrize("value", [1.5, True, [], {}])
+def test_a_field_of_another_type_is_told_by_its_name(key, value):
+    content = json.dumps({**SAMPLE, "TableColumns": [COLUMN], key: value}).encode()
+    with pytest.raises(InvalidSchemaFile, match=f"^a schema file: '{key}' cannot be "):
+        SchemaFile.parse(content)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("ColumnName", 5),
+        ("ColumnType", 5),
+        ("ColumnType", ["INT"]),
+        ("ColumnId", "x"),
+        ("ColumnId", 10**30),
+        ("ColumnLength", 1.5),
+        ("ColumnPrecision", "1_0"),
+        ("ColumnScale", []),
+        ("ColumnDefault", []),
+        ("ColumnDefault", 10**400),
+        ("ColumnElems", "ab"),
+        ("ColumnElems", [1]),
+    ],
+)
+def test_a_field_of_a_column_of_another_type_is_told_by_its_name(key, value):
+    content = json.dumps({**SAMPLE, "TableColumns": [{**COLUMN, key: value}]}).encode()
+    with pytest.raises(InvalidSchemaFile, match=f"'{key}' (cannot be|must hold) "):
+        SchemaFile.parse(content)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"[]", "a schema file is not a JSON object"),
+        (b"\xff", "a schema file is not UTF-8"),
+        (b"", "a schema file is not JSON: "),
+        (b"[" * 100_000, "a schema file nests more than 64 levels deep"),
+        (b'{"TableVersion":1e400}', "a schema file without 'TableColumnsTotal'"),
+    ],
+)
+def test_why_a_file_cannot_be_read_is_a_sentence(content, problem):
+    with pytest.raises(InvalidSchemaFile, match=f"^{problem}"):
+        SchemaFile.parse(content)
+
+
 def test_a_parsed_file_gives_a_table_for_reading_rows():
     table = table_of(
         column("id", types.INT, flag=types.PRIMARY_KEY | types.NOT_NULL),

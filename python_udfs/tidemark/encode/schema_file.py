@@ -36,13 +36,17 @@ from tidemark.encode.ddl import DdlStatement
 from tidemark.encode.errors import InvalidSchemaFile
 from tidemark.encode.types import Shape
 from tidemark.wire import types as wire
-from tidemark.wire.table_info import Column, TableInfo
+from tidemark.wire.errors import InvalidField
+from tidemark.wire.json_text import read_object
+from tidemark.wire.table_info import Column, TableInfo, can_be_default
 
 FORMAT_VERSION = 1
 # Python's stand-ins for bytes that are no UTF-8.
 _BROKEN = re.compile("[\ud800-\udfff]")
 _GO_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 _UNSIGNED = " UNSIGNED"
+# No more digits than 64 bits take.
+_INTEGER = re.compile("-?[0-9]{1,20}")
 
 
 @dataclass(frozen=True)
@@ -73,26 +77,23 @@ class SchemaFile:
     def parse(cls, content: bytes) -> SchemaFile:
         """A schema file of either form."""
         try:
-            document = json.loads(content)
-            columns = tuple(
-                _parse_column(item, place) for place, item in enumerate(document["TableColumns"] or [])
-            )
-            total = int(document["TableColumnsTotal"])
-            parsed = cls(
-                document["Schema"],
-                document["Table"],
-                int(document["TableVersion"]),
-                document.get("Query", ""),
-                int(document.get("Type", 0)),
-                columns,
-                any("ColumnId" in item for item in document["TableColumns"] or []),
-            )
-        except InvalidSchemaFile:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidSchemaFile(
-                f"a schema file cannot be read: {type(error).__name__}: {error}"
-            ) from None
+            document = read_object(content, "a schema file", 0)
+        except InvalidField as error:
+            raise InvalidSchemaFile(error.message) from None
+        items = _get(document, "TableColumns", list, [])
+        if not all(isinstance(item, dict) for item in items):
+            raise InvalidSchemaFile("a schema file: 'TableColumns' must hold objects")
+        columns = tuple(_parse_column(item, place) for place, item in enumerate(items))
+        total = _integer(document, "TableColumnsTotal")
+        parsed = cls(
+            _get(document, "Schema", str),
+            _get(document, "Table", str),
+            _integer(document, "TableVersion"),
+            _get(document, "Query", str, ""),
+            _integer(document, "Type", 0),
+            columns,
+            any("ColumnId" in item for item in items),
+        )
         if total != len(columns):
             raise InvalidSchemaFile(f"a schema file announces {total} columns and lists {len(columns)}")
         return parsed
@@ -193,7 +194,7 @@ _NUMBERS |= {
 
 
 def _parse_column(item: dict[str, Any], place: int) -> Column:
-    name, words = item["ColumnName"], item["ColumnType"]
+    name, words = _get(item, "ColumnName", str), _get(item, "ColumnType", str)
     base = words.removesuffix(_UNSIGNED)
     if base not in _NUMBERS:
         raise InvalidSchemaFile(f"column {name!r:.80}: unknown type {words!r:.80}")
@@ -209,29 +210,51 @@ def _parse_column(item: dict[str, Any], place: int) -> Column:
     if is_binary:
         flag |= wire.BINARY
     is_text = row.shape in (Shape.CHARS, Shape.BLOB, Shape.MEMBERS) and not is_binary
-    length = item.get("ColumnLength", item.get("ColumnPrecision"))
-    scale = item.get("ColumnScale")
+    length = _integer(item, "ColumnPrecision", row.flen)
     default, default_bit = item.get("ColumnDefault"), None
+    if not can_be_default(default):
+        raise InvalidSchemaFile(f"column {name!r:.80}: 'ColumnDefault' cannot be {default!r:.60}")
+    elems = _get(item, "ColumnElems", list, [])
+    if not all(isinstance(elem, str) for elem in elems):
+        raise InvalidSchemaFile(f"column {name!r:.80}: 'ColumnElems' must hold texts")
     if row.shape is Shape.BIT and isinstance(default, str):
         # Bytes that are no UTF-8 were written as U+FFFD; which ones is lost, but not that there were any.
         default = default.replace("\ufffd", "\udcff")
         default_bit = base64.b64encode(default.encode("utf-8", "surrogateescape")).decode()
     return Column(
-        id=int(item.get("ColumnId", place + 1)),
+        id=_integer(item, "ColumnId", place + 1),
         name=name,
         offset=place,
         mysql_type=number,
         flag=flag,
-        flen=row.flen if length is None else int(length),
-        decimal=row.decimal if scale is None else int(scale),
+        flen=_integer(item, "ColumnLength", length),
+        decimal=_integer(item, "ColumnScale", row.decimal),
         charset="utf8mb4" if is_text else wire.BINARY_CHARSET,
         collate="utf8mb4_bin" if is_text else wire.BINARY_CHARSET,
-        elems=tuple(item.get("ColumnElems", ())),
+        elems=tuple(elems),
         default=default,
         default_bit=default_bit,
         # The expression is not in the file; that there is one is.
         generated_expr="?" if item.get("ColumnIsVirtual") == "true" else "",
     )
+
+
+def _get(item: dict[str, Any], key: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
+    """The value under `key` if it has the right type; `default`, if there is one, where the key is absent or null."""
+    value = default if item.get(key) is None else item[key]
+    if value is None:
+        raise InvalidSchemaFile(f"a schema file without {key!r}")
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise InvalidSchemaFile(f"a schema file: {key!r} cannot be {value!r:.60}")
+    return value
+
+
+def _integer(item: dict[str, Any], key: str, default: int | None = None) -> int:
+    """An integer, as a number or as text."""
+    value = _get(item, key, (int, str), default)
+    if not _INTEGER.fullmatch(str(value)):
+        raise InvalidSchemaFile(f"a schema file: {key!r} cannot be {value!r:.60}")
+    return int(value)
 
 
 def _indented(document: dict[str, Any]) -> bytes:
