@@ -227,3 +227,45 @@ def test_rows_without_key_are_told_apart_by_all_their_values(session, database, 
         (1, "a"),
         (5, None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("charset", "collate"),
+    [
+        ("utf8mb4", "utf8mb4_bin"),
+        ("utf8mb4", "utf8mb4_general_ci"),
+        ("latin1", "latin1_bin"),
+        ("latin1", "latin1_swedish_ci"),
+        ("gbk", "gbk_bin"),
+        ("gbk", "gbk_chinese_ci"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("declared", "kind"), [("varchar(40)", types.VARCHAR), ("text", types.BLOB_TYPE), ("json", types.JSON)]
+)
+def test_texts_without_key_are_told_apart_by_their_bytes(
+    session, database, target, charset, collate, declared, kind
+):
+    """A deleted row is the one with this very text, whatever the collation takes for equal and the character set makes of it."""
+    of_column = "" if kind == types.JSON else f"character set {charset} collate {collate}"
+    run(session, f"create table {database}.b (id int, t {declared} {of_column})")
+    columns = [
+        Column(1, "id", 0, types.INT, flen=11),
+        Column(2, "t", 1, kind, flen=40, charset=charset, collate=collate),
+    ]
+    table = TableInfo.build(database, "b", 7, 1, columns=columns)
+    letter = "中" if charset == "gbk" else "é"
+    texts = ["a", "a ", "A", "a  ", letter, f"{letter} ", "", " "]
+    if kind == types.JSON:
+        texts = [f'"{text}"' for text in texts]
+    texts.append(None)
+    changes = [("insert", 1, None, {"id": 1, "t": text}) for text in texts]
+    with Writer(target) as writer:
+        writer.write(normal_steps(batch_of(table, changes)))
+        left = list(texts)
+        for text in reversed(texts):
+            writer.write(normal_steps(batch_of(table, [("delete", 2, {"id": 1, "t": text}, None)])))
+            left.remove(text)
+            session.commit()
+            found = [found for (found,) in session.query(f"select t from {database}.b")]
+            assert sorted(found, key=repr) == sorted(left, key=repr)

@@ -172,12 +172,17 @@ def test_a_row_without_key_is_deleted_by_all_its_columns():
         Column(3, "j", 2, types.JSON),
         text_column(3, "ci", "utf8mb4_general_ci"),
         text_column(4, "bin"),
+        Column(6, "long", 5, types.LONGBLOB, charset="utf8mb4", collate="utf8mb4_bin"),
     ]
     statement = delete_whole_row(TableInfo.build("d", "t", 7, 1, columns=columns))
     assert statement.sql(1) == (
-        "DELETE FROM `d`.`t` WHERE `i` <=> ? AND `d` <=> CAST(? AS DECIMAL(10,2)) AND CAST(`j` AS CHAR) <=> ? "
-        "AND `ci` <=> CONVERT(? USING utf8mb4) COLLATE utf8mb4_bin AND `bin` <=> ? LIMIT 1"
+        "DELETE FROM `d`.`t` WHERE `i` <=> ? AND `d` <=> CAST(? AS DECIMAL(10,2)) "
+        "AND CAST(CONVERT(CAST(`j` AS CHAR) USING utf8mb4) AS BINARY) <=> CAST(? AS BINARY) "
+        "AND CAST(CONVERT(`ci` USING utf8mb4) AS BINARY) <=> CAST(? AS BINARY) "
+        "AND `bin` <=> ? AND CAST(CONVERT(`bin` USING utf8mb4) AS BINARY) <=> CAST(? AS BINARY) "
+        "AND CAST(CONVERT(`long` USING utf8mb4) AS BINARY) <=> CAST(? AS BINARY) LIMIT 1"
     )
+    assert [column.name for column in statement.columns] == ["i", "d", "j", "ci", "bin", "bin", "long"]
     assert statement.most_rows == 1
 
 

@@ -28,6 +28,8 @@ from tidemark.wire.types import Kind, decimal_digits
 ORIGIN_TS = "_tidb_origin_ts"
 COMMIT_TS = "_tidb_commit_ts"
 SOFT_DELETE_TIME = "_tidb_softdelete_time"
+# Texts that an index holds whole, and that may be sent twice.
+_SHORT_TEXTS = (types.STRING, types.VARCHAR, types.VAR_STRING)
 
 
 def quote(name: str) -> str:
@@ -40,7 +42,7 @@ def qualified(schema: str, table: str) -> str:
 
 @dataclass(frozen=True)
 class Statement:
-    """One kind of statement on one table, for any number of rows. `columns` are those that its parameters are taken from, per row."""
+    """One kind of statement on one table, for any number of rows. `columns` are those that its parameters are taken from, per row; one may be there twice."""
 
     kind: str
     table: str
@@ -104,11 +106,17 @@ def delete_rows(table: TableInfo) -> Statement:
 
 def delete_whole_row(table: TableInfo) -> Statement:
     """Deletes of a table without a key: one of the rows that are equal in all columns."""
-    columns = written_columns(table)
-    head = f"DELETE FROM {qualified(table.schema, table.table)} WHERE "
-    row = " AND ".join(map(_equal, columns))
+    conditions = [
+        (column, condition) for column in written_columns(table) for condition in _conditions(column)
+    ]
     return Statement(
-        "delete", f"{table.schema}.{table.table}", columns, head, row, tail=" LIMIT 1", most_rows=1
+        "delete",
+        f"{table.schema}.{table.table}",
+        tuple(column for column, _ in conditions),
+        f"DELETE FROM {qualified(table.schema, table.table)} WHERE ",
+        " AND ".join(condition for _, condition in conditions),
+        tail=" LIMIT 1",
+        most_rows=1,
     )
 
 
@@ -134,23 +142,26 @@ def _with_tail(statement: Statement, tail: str) -> Statement:
     )
 
 
-def _equal(column: Column) -> str:
-    """Equal as values of the upstream, NULL included.
+def _conditions(column: Column) -> list[str]:
+    """Equal as values of the upstream, NULL included. Each condition has one parameter.
 
-    A DECIMAL and a text would be compared as floating point numbers; JSON and vectors never equal a text; other collations than binary ones take
-    different texts for equal.
+    A DECIMAL and a text would be compared as floating point numbers; JSON and vectors never equal a text. Collations take different texts for equal, those
+    called `_bin` too: for most of them spaces at the end do not count. So texts are compared as the bytes of one character set.
     """
     name = quote(column.name)
     if column.kind is Kind.DECIMAL:
         precision, scale = decimal_digits(column)
-        return f"{name} <=> CAST(? AS DECIMAL({precision},{scale}))"
+        return [f"{name} <=> CAST(? AS DECIMAL({precision},{scale}))"]
     if column.kind in (Kind.JSON, Kind.VECTOR):
-        return f"CAST({name} AS CHAR) <=> ?"
-    if (
-        column.kind is Kind.STRING
-        and column.charset != types.BINARY_CHARSET
-        and not column.collate.endswith("_bin")
-    ):
-        # Before it has a value a parameter has no character set for the collation.
-        return f"{name} <=> CONVERT(? USING utf8mb4) COLLATE utf8mb4_bin"
-    return f"{name} <=> ?"
+        return [_same_bytes(f"CAST({name} AS CHAR)")]
+    if column.kind is not Kind.STRING or column.charset == types.BINARY_CHARSET:
+        return [f"{name} <=> ?"]
+    if column.collate.endswith("_bin") and column.mysql_type in _SHORT_TEXTS:
+        # For an index: it knows nothing of the bytes.
+        return [f"{name} <=> ?", _same_bytes(name)]
+    return [_same_bytes(name)]
+
+
+def _same_bytes(text: str) -> str:
+    # The connection sends utf8mb4, a column may have another character set.
+    return f"CAST(CONVERT({text} USING utf8mb4) AS BINARY) <=> CAST(? AS BINARY)"
