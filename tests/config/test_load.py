@@ -276,11 +276,16 @@ def test_all_errors_are_raised_at_once():
 
 
 def test_a_file_that_cannot_be_read_is_a_finding(tmp_path):
-    missing, broken, binary = tmp_path / "missing.toml", tmp_path / "broken.toml", tmp_path / "binary.toml"
-    broken.write_text("a = = 1")
-    binary.write_bytes(b"\xff\xfe")
-    for path, text in ((missing, "No such file"), (broken, "is not TOML"), (binary, "is not UTF-8")):
-        (finding,) = check(path)
+    (tmp_path / "broken.toml").write_text("a = = 1")
+    (tmp_path / "digits.toml").write_text("memory-quota = " + "9" * 5000)
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    for name, text in (
+        ("missing.toml", "No such file"),
+        ("broken.toml", "is not TOML"),
+        ("digits.toml", "is not TOML"),
+        ("binary.toml", "is not UTF-8"),
+    ):
+        (finding,) = check(tmp_path / name)
         assert finding.severity == "error"
         assert text in finding.message
 
@@ -325,3 +330,28 @@ def test_durations_are_those_of_go(text, shown):
 def test_what_go_does_not_take_as_a_duration(text):
     with pytest.raises(KindError):
         parse_duration(text)
+
+
+@pytest.mark.parametrize("number", [10**40, -(10**40), 1 << 63])
+def test_a_number_that_is_too_long_for_a_duration_is_an_error(number):
+    findings = check(
+        {
+            "sync-point-interval": number,
+            "sink": {"cloud-storage-config": {"flush-interval": number}},
+        }
+    )
+    assert [finding.key for finding in findings] == [
+        "sync-point-interval",
+        "sink.cloud-storage-config.flush-interval",
+    ]
+    assert {finding.message for finding in findings} == {"is longer than 292 years"}
+
+
+def test_a_whole_number_for_a_fraction_has_64_bits():
+    assert load({"scheduler": {"min-traffic-percentage": 3}}).changefeed.scheduler.min_traffic_percentage == 3
+    (finding,) = [
+        finding
+        for finding in check({"scheduler": {"min-traffic-percentage": 10**400}})
+        if finding.severity == "error"
+    ]
+    assert finding.message == "does not fit 64 bits"

@@ -140,11 +140,9 @@ def _read_int(value: Any) -> int:
 
 
 def _read_float(value: Any) -> float:
-    if isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise KindError("is not a number")
-    if isinstance(value, (int, float)):
-        return float(value)
-    raise KindError("is not a number")
+    return float(_read_int(value) if isinstance(value, int) else value)
 
 
 _DURATION_UNITS = {
@@ -160,6 +158,8 @@ _DURATION_UNITS = {
 _DURATION_PART = re.compile(
     r"(?P<whole>[0-9]{0,20})(?:\.(?P<fraction>[0-9]{0,20}))?(?P<unit>ns|us|µs|μs|ms|s|m|h)"
 )
+# Go counts nanoseconds in 64 bits.
+_TOO_LONG = 1 << 63
 _DURATION_ALLOWED = 'a duration such as "30m", "1h30m" or "500ms"'
 
 
@@ -182,7 +182,7 @@ def parse_duration(text: str) -> timedelta:
         at = part.end()
     if not body:
         raise KindError("is not a duration")
-    if nanoseconds >= 1 << 63:
+    if nanoseconds >= _TOO_LONG:
         raise KindError("is longer than 292 years")
     return timedelta(microseconds=sign * (nanoseconds // 1_000))
 
@@ -212,6 +212,8 @@ def _trimmed(number: int, unit: int) -> str:
 def _read_duration(value: Any) -> timedelta:
     # A bare number is what Go's TOML reader makes of a duration: nanoseconds.
     if isinstance(value, int) and not isinstance(value, bool):
+        if abs(value) >= _TOO_LONG:
+            raise KindError("is longer than 292 years")
         return timedelta(microseconds=value // 1_000)
     if isinstance(value, str):
         return parse_duration(value)

@@ -72,7 +72,8 @@ def _read_document(source: Any, findings: Findings) -> Mapping[str, Any]:
         findings.error(str(path), f"cannot be read: {problem.strerror or problem}")
     except UnicodeDecodeError:
         findings.error(str(path), "is not UTF-8 text")
-    except tomllib.TOMLDecodeError as problem:
+    except ValueError as problem:
+        # Not only TOMLDecodeError: a number of more than 4300 digits is refused by Python itself.
         findings.error(str(path), f"is not TOML: {problem}")
     return {}
 
