@@ -66,7 +66,7 @@ def test_cli_schema_registry_is_needed(encode, protocol):
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://h", "nonsense", "http://", "http://h:port", "file://host/x", "http://h?x=1"]
+    "url", ["ftp://h", "nonsense", "http://", "http://h:port", "file://host/x", "http://h?x=1", "http://[bad"]
 )
 def test_cli_a_registry_that_is_none_is_refused(encode, url):
     for status, messages, error in (encode("", "--registry", url), encode(registry=quote(url, safe=""))):

@@ -223,7 +223,16 @@ def _certificate(folder):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://h?retries=-1", "http://h?timeout=soon", "http://h?colour=red", "h:1"]
+    "url",
+    [
+        "http://h?retries=-1",
+        "http://h?timeout=soon",
+        "http://h?colour=red",
+        "h:1",
+        "http://[bad",
+        "http://h:1,http://[x]",
+        "file://[bad",
+    ],
 )
 def test_a_wrong_url_is_refused_before_anything_is_asked(url):
     with pytest.raises(RegistryError, match="schema-registry"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 from tidemark.registry.errors import (
     BY_CODE,
@@ -32,6 +32,7 @@ _TLS = {
     "key-password": "ssl.key.password",
 }
 _BY_STATUS = {401: Unauthorized, 403: Unauthorized, 409: IncompatibleSchema, 422: InvalidSchema}
+_NO_URL = "schema-registry is not a URL such as http://host:8081 or file:///folder"
 _TIMEOUT_SECONDS = 10.0
 _RETRIES = 4
 _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 200, 5_000
@@ -123,16 +124,24 @@ class ConfluentRegistry:
             raise RegistryUnreachable(reason, subject=subject, schema_id=schema_id) from None
 
 
+def split_url(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        # An address in brackets that is none of IPv6. What stands there may hold a password: it is not shown.
+        raise RegistryError(_NO_URL) from None
+
+
 def parse_address(url: str) -> Address:
     urls, configuration = [], {}
     for part in url.split(","):
-        split = urlsplit(part.strip())
+        split = split_url(part.strip())
         try:
             port = split.port
         except ValueError:
             raise RegistryError("schema-registry: the port is not a number") from None
         if split.scheme not in ("http", "https") or not split.hostname:
-            raise RegistryError("schema-registry is not a URL such as http://host:8081 or file:///folder")
+            raise RegistryError(_NO_URL)
         host = f"[{split.hostname}]" if ":" in split.hostname else split.hostname
         address = host if port is None else f"{host}:{port}"
         urls.append(urlunsplit((split.scheme, address, split.path.rstrip("/"), "", "")))

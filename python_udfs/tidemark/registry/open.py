@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from tidemark.encode.paths import REGISTRY
-from tidemark.registry.confluent import ConfluentRegistry, parse_address
+from tidemark.registry.confluent import ConfluentRegistry, parse_address, split_url
 from tidemark.registry.embedded import EmbeddedRegistry
 from tidemark.registry.errors import RegistryError
 
@@ -38,7 +38,7 @@ def check_url(url: str) -> str | None:
     if not url.startswith("file:"):
         parse_address(url)
         return None
-    split = urlsplit(url)
+    split = split_url(url)
     if split.netloc not in ("", "localhost") or not split.path.strip("/"):
         raise RegistryError(f"schema-registry {url!r}: write file:///folder, with three slashes")
     return unquote(split.path)
