@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -24,10 +25,21 @@ class LogFile:
 def find_logs(path: str) -> list[LogFile]:
     """The files behind `path`, by name: a file, a glob, or a folder (with its subfolders; hidden files are left out).
 
-    A folder without files is an empty log; a path that does not exist is an error.
+    A folder or glob without files is an empty log; a path that does not exist is an error.
     """
     found = _find_remote(path) if is_url(path) else _find_local(path)
     return sorted(found, key=lambda file: file.path)
+
+
+def given_logs(paths: Iterable[str]) -> Iterator[LogFile]:
+    """The files behind the paths that a command was given. A glob without a file is an error there; a dbt run waits for its first file."""
+    for path in paths:
+        found = find_logs(path)
+        if not found and glob.has_magic(path) and not os.path.isdir(os.path.expanduser(path)):
+            raise LogNotFound(
+                f"the event log {path} does not exist, no file matches: give the path of a file of frames, a folder of such files, or a glob"
+            )
+        yield from found
 
 
 def open_log(path: str) -> BinaryIO:

@@ -102,6 +102,18 @@ def test_dispatch_reads_around_bad_bytes_and_says_so(tidemark, tmp_path):
     assert "torn.bin: offset" in err
 
 
+def test_dispatch_says_where_rows_without_a_schema_are(tidemark, tmp_path):
+    batch = next(event for event in jsonl("streams/orders.events.jsonl") if event["kind"] == "batch_dml")
+    start = int(batch["offset"])
+    frame = golden("streams/orders.bin").read_bytes()[start:]
+    log = tmp_path / "log.bin"
+    log.write_bytes(golden("wire/ready_typical.bin").read_bytes() + frame)
+    place = golden("wire/ready_typical.bin").stat().st_size
+    _, _, error = tidemark("dispatch", str(log), "--sink-uri", URI)
+    assert f"offset {place}: " in error
+    assert f"no readable Handshake came (at byte {place})" in error
+
+
 def test_report_compares_candidates_as_text_json_and_plot(tidemark, changefeed, tmp_path):
     now = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], partition = "rowid" }]\n')
     other = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], partition = "ts" }]\n', "other.toml")

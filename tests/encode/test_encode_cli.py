@@ -93,6 +93,15 @@ def test_damage_is_reported_and_the_rest_is_printed(capfdbinary, tmp_path):
     assert f"offset {batch['offset']}" in error
 
 
+def test_a_torn_last_frame_is_reported_with_its_place(capfdbinary, tmp_path):
+    whole = golden("streams/orders.bin").read_bytes()
+    log = tmp_path / "torn.bin"
+    log.write_bytes(whole + whole[:20])
+    _, _, error = encode(capfdbinary, log, "--sink-uri", "file:///x?protocol=csv")
+    place = len(whole)
+    assert f"offset {place}: the last frame is not complete: 20 bytes (at byte {place})" in error
+
+
 @pytest.mark.parametrize(
     ("uri", "text"),
     [("mysql://root@h/", "protocol ''"), ("kafka://h:1/t?protocol=craft", "'craft' has no encoder")],

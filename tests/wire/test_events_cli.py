@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 from support import golden
 from tidemark.cli import main
 
@@ -87,8 +89,12 @@ def test_several_logs_are_read_one_after_another(capsysbinary):
     assert [line["event"] for line in lines] == ["drop", "ready"]
 
 
-def test_missing_log_is_an_error_without_a_stack_trace(capsys):
-    assert main(["events", "no/such/log"]) == 2
+@pytest.mark.parametrize("log", ["no/such/log", "no/such/*.bin", "memory://none/*.bin"])
+@pytest.mark.parametrize("command", ["events", "rows", "encode", "dispatch"])
+def test_missing_log_is_an_error_without_a_stack_trace(command, log, capsys):
+    uri = "kafka://127.0.0.1:9092/t?protocol=canal-json&partition-num=1"
+    sink = ["--sink-uri", uri] if command in ("encode", "dispatch") else []
+    assert main([command, log, *sink]) == 2
     captured = capsys.readouterr()
     assert "does not exist" in captured.err
     assert "Traceback" not in captured.err
@@ -102,3 +108,8 @@ def test_reader_may_close_the_pipe():
     assert process.stderr.read() == b""
     process.stderr.close()
     process.wait(timeout=60)
+
+
+def test_a_folder_without_files_is_an_empty_log(capsysbinary, tmp_path):
+    (tmp_path / "log[1]").mkdir()
+    assert run(capsysbinary, tmp_path / "log[1]") == ([], "")

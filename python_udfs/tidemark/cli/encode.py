@@ -36,7 +36,7 @@ from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import EncodeError
 from tidemark.encode.protocol import Encoder, Message, encoder_for
-from tidemark.logs import find_logs, open_log
+from tidemark.logs import given_logs, open_log
 from tidemark.registry.open import check_url, open_url
 from tidemark.registry.recorded import Recorded
 from tidemark.registry.sequential import SequentialIds
@@ -117,7 +117,7 @@ def _print(args, shown: _Shown, after_step: Callable[[], None] | None) -> int:
     write = sys.stdout.buffer.write
     reader = _Reader()
     bad = 0
-    for file in (file for path in args.logs for file in find_logs(path)):
+    for file in given_logs(args.logs):
         progress = Progress(file.path)
         with open_log(file.path) as log:
             for offset, found in reader.steps(log):
@@ -151,7 +151,12 @@ class _Reader:
             if isinstance(piece, Skipped):
                 yield piece.offset, piece.error
             elif not isinstance(piece, Frame):
-                yield piece.offset, InvalidField(f"the last frame is not complete: {piece.length} bytes")
+                yield (
+                    piece.offset,
+                    InvalidField(
+                        f"the last frame is not complete: {piece.length} bytes", offset=piece.offset
+                    ),
+                )
             else:
                 log.seek(piece.offset)
                 try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from tidemark.cli.progress import Progress
-from tidemark.logs import find_logs, open_log
+from tidemark.logs import given_logs, open_log
 from tidemark.wire.errors import WireError
 from tidemark.wire.framing import Frame, Skipped, TornTail, scan
 from tidemark.wire.json_form import error_form, event_form, header_form, json_line
@@ -28,7 +28,7 @@ def add_arguments(parser) -> None:
 
 def run(args) -> int:
     write = sys.stdout.buffer.write
-    for file in (file for path in args.logs for file in find_logs(path)):
+    for file in given_logs(args.logs):
         bad = 0
         progress = Progress(file.path)
         with open_log(file.path) as log:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, TypeVar
 
 from tidemark.cli.progress import Progress
-from tidemark.logs import find_logs, open_log
+from tidemark.logs import given_logs, open_log
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.base import Event
 from tidemark.wire.framing import Frame, Skipped, scan
@@ -25,7 +25,7 @@ def read_logs(
 ) -> Iterator[tuple[str, int, _Found]]:
     """File and offset of everything that `read` finds in the logs; errors go to stderr."""
     bad = 0
-    for file in (file for path in paths for file in find_logs(path)):
+    for file in given_logs(paths):
         progress = Progress(file.path)
         with open_log(file.path) as log:
             for offset, found in read(log):

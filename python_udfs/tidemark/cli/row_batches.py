@@ -38,7 +38,8 @@ def _found(log: BinaryIO, tracker: SchemaTracker) -> Iterator[tuple[int, RowBatc
             yield (
                 offset,
                 InvalidField(
-                    f"rows of dispatcher {event.dispatcher_id.hex()}, before whose rows no readable Handshake came"
+                    f"rows of dispatcher {event.dispatcher_id.hex()}, before whose rows no readable Handshake came",
+                    offset=offset,
                 ),
             )
             continue
