@@ -240,6 +240,27 @@ def test_target_names_know_schema_and_table_only():
     assert error_keys(rule(**{"target-table": "{schema}_{table}"}), MYSQL) == []
 
 
+# --- column selectors
+
+
+def selector(*columns):
+    return {"sink": {"column-selectors": [{"matcher": ["a.b"], "columns": list(columns)}]}}
+
+
+@pytest.mark.parametrize("columns", ["[", "a.b", "@file"])
+def test_bad_column_rule_is_an_error(columns):
+    assert error_keys(selector("id", columns), KAFKA) == ["sink.column-selectors[0].columns"]
+
+
+@pytest.mark.parametrize("uri", [KAFKA, AVRO, STORAGE])
+def test_column_selectors_are_applied_to_messages_and_files(uri):
+    assert check(selector("*", "!secret"), uri) == []
+
+
+def test_column_selectors_are_not_applied_to_a_database():
+    assert notes(selector("*", "!secret"), MYSQL) == ["sink.column-selectors"]
+
+
 # --- partition count
 
 

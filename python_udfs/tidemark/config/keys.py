@@ -75,9 +75,9 @@ def section(cls: type, doc: str, *, name: str = "", tuning: bool = False) -> Any
     return field(default_factory=cls, metadata={"key": declared})
 
 
-def tables(cls: type, doc: str, *, name: str = "", unapplied: str = "") -> Any:
+def tables(cls: type, doc: str, *, name: str = "") -> Any:
     """A list of tables."""
-    declared = Key(Kind("a list of tables", _unread, cls, is_list=True), doc, name, unapplied=unapplied)
+    declared = Key(Kind("a list of tables", _unread, cls, is_list=True), doc, name)
     return field(default=(), metadata={"key": declared})
 
 

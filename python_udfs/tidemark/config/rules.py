@@ -17,6 +17,8 @@ from tidemark.config.topic_rule import AVRO_ALLOWED, is_static, topic_problem
 from tidemark.dispatch.go_regexp import GoRegexp
 from tidemark.dispatch.go_regexp_parser import RegexpError
 from tidemark.dispatch.table_filter import TableFilter, TableFilterError
+from tidemark.encode.columns import column_filter
+from tidemark.encode.errors import EncodeError
 
 APPLIED_EVENT_KINDS = (*ROW_OPS, ALL_DML, ALL_DDL, *DDL_KINDS, "none", "none dml", "none ddl")
 MESSAGE_QUEUES = ("kafka", "pulsar")
@@ -85,6 +87,7 @@ def validate(settings: Settings, given: frozenset[str], findings: Findings) -> N
         _intervals,
         _sync_points,
         _filter_rules,
+        _column_selectors,
         _dispatch_rules,
         _csv,
         _deletes_with_handle_key_only,
@@ -278,8 +281,15 @@ def _filter_rules(settings: Settings, findings: Findings) -> None:
                 GoRegexp(pattern)
             except RegexpError as problem:
                 findings.error(f"{at}.ignore-sql", f"is no regular expression: {problem}", pattern)
+
+
+def _column_selectors(settings: Settings, findings: Findings) -> None:
     for index, selector in enumerate(settings.sink.column_selectors):
-        _matcher(f"sink.column-selectors[{index}].matcher", selector.matcher, findings)
+        at = f"sink.column-selectors[{index}]"
+        _matcher(f"{at}.matcher", selector.matcher, findings)
+        _column_rules(f"{at}.columns", selector.columns, findings)
+    if settings.sink.column_selectors and settings.sink_kind == "mysql":
+        findings.note("sink.column-selectors", "is accepted, but a TiDB or MySQL sink writes all columns")
 
 
 def _matcher(key: str, rules: tuple[str, ...], findings: Findings) -> None:
@@ -293,6 +303,15 @@ def _matcher(key: str, rules: tuple[str, ...], findings: Findings) -> None:
                 rule,
                 "table filter rules such as 'shop.*' or '!shop.tmp_*'",
             )
+
+
+def _column_rules(key: str, rules: tuple[str, ...], findings: Findings) -> None:
+    for rule in rules:
+        try:
+            column_filter((rule,))
+        except (TableFilterError, EncodeError) as problem:
+            reason = str(problem).removeprefix("at <cmdline>:1: ").removeprefix("column-selectors: ")
+            findings.error(key, reason, rule, "column rules such as 'name', 'a*' or '!secret'")
 
 
 # Literal text and the placeholders, nothing else in braces.

@@ -358,7 +358,8 @@ class Sink:
         DispatcherEntry, "Dispatch rules; the first that matches a table decides."
     )
     column_selectors: tuple[ColumnSelector, ...] = tables(
-        ColumnSelector, "Which columns of which tables are sent.", unapplied="all columns are sent"
+        ColumnSelector,
+        "Which columns of which tables are sent in messages and files; TiDB and MySQL get all columns. The first that matches a table decides.",
     )
     schema_registry: str = key(
         TEXT, "", "Avro: endpoint of the schema registry; the URI option wins.", secret=True

@@ -22,7 +22,7 @@ class ColumnChoice:
         self._with_virtual = with_virtual
         case_sensitive = settings.changefeed.case_sensitive
         self._selectors = [
-            (TableFilter(selector.matcher, case_sensitive=case_sensitive), _column_filter(selector.columns))
+            (TableFilter(selector.matcher, case_sensitive=case_sensitive), column_filter(selector.columns))
             for selector in settings.sink.column_selectors
         ]
         self._chosen: dict[int, tuple[TableInfo, list[int]]] = {}
@@ -53,7 +53,7 @@ class ColumnChoice:
         return chosen
 
 
-def _column_filter(rules: tuple[str, ...]) -> TableFilter:
+def column_filter(rules: tuple[str, ...]) -> TableFilter:
     lines = []
     for rule in rules:
         text = rule.strip()
