@@ -187,6 +187,44 @@ def test_keys_that_nothing_acts_on_are_noted():
     assert check({"filter": {"ignore-txn-start-ts": [1]}}) == []
 
 
+def test_switches_that_nothing_acts_on_are_noted_when_they_are_on():
+    def feed(on):
+        raw = {"output-raw-change-event": on}
+        return {
+            "force-replicate": on,
+            "ignore-ineligible-table": on,
+            "integrity": {
+                "integrity-check-level": "correctness" if on else "none",
+                "corruption-handle-level": "error" if on else "warn",
+            },
+            "sink": {
+                "safe-mode": on,
+                "cloud-storage-config": raw,
+                "kafka-config": raw,
+                "pulsar-config": raw,
+            },
+        }
+
+    uri = "kafka://h:1/t?protocol=canal-json"
+    assert {finding.severity for finding in check(feed(True), uri)} == {"note"}
+    assert [finding.key for finding in check(feed(True), uri)] == [
+        "force-replicate",
+        "ignore-ineligible-table",
+        "integrity.integrity-check-level",
+        "integrity.corruption-handle-level",
+        "sink.safe-mode",
+        "sink.cloud-storage-config.output-raw-change-event",
+        "sink.kafka-config.output-raw-change-event",
+        "sink.pulsar-config.output-raw-change-event",
+    ]
+    assert check(feed(False), uri) == []
+
+
+def test_a_section_that_is_ignored_is_noted_once():
+    feed = {"sink": {"iceberg-config": {"kafka-config": {"output-raw-change-event": True}}}}
+    assert [finding.key for finding in check(feed)] == ["sink.iceberg-config"]
+
+
 def test_a_pattern_of_statements_that_is_no_regular_expression_is_an_error():
     found = check(event_filter(**{"ignore-sql": ["^drop", "("]}))
     assert [(f.severity, f.key) for f in found] == [("error", "filter.event-filters[0].ignore-sql")]

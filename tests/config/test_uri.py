@@ -89,6 +89,42 @@ def test_an_empty_option_is_not_given():
     assert load(None, "mysql://h/?time-zone=&safe-mode=").uri.options.time_zone == ""
 
 
+@pytest.mark.parametrize(
+    ("uri", "option"),
+    [
+        ("mysql://h/?", "safe-mode=true"),
+        ("s3://b/p?protocol=csv&", "provider=ceph"),
+        ("s3://b/p?protocol=csv&", "role-arn=arn:aws:iam::1:role/x"),
+        ("s3://b/p?protocol=csv&", "external-id=x"),
+        ("s3://b/p?protocol=csv&", "use-accelerate-endpoint=true"),
+        ("azblob://c/p?protocol=csv&", "encryption-scope=x"),
+        ("azblob://c/p?protocol=csv&", "access-tier=Cool"),
+        ("azure://c/p?protocol=csv&", "endpoint=http://here"),
+        ("gcs://b/p?protocol=csv&", "predefined-acl=private"),
+        ("gs://b/p?protocol=csv&", "storage-class=NEARLINE"),
+    ],
+)
+def test_options_that_nothing_acts_on_are_noted(uri, option):
+    (finding,) = check(None, uri + option)
+    assert (finding.severity, finding.key) == ("note", f"sink-uri?{option.partition('=')[0]}")
+    assert "does not apply it" in finding.message
+    assert check(None, uri.rstrip("?&")) == []
+
+
+@pytest.mark.parametrize(
+    "option", ["endpoint=http://here", "storage-class=GLACIER", "use-accelerate-endpoint=0"]
+)
+def test_options_that_are_applied_are_not_noted(option):
+    assert check(None, f"s3://b/p?protocol=csv&{option}") == []
+
+
+def test_a_key_to_encrypt_with_is_an_error():
+    (finding,) = check(None, "azblob://c/p?protocol=csv&encryption-key=s3cret")
+    assert (finding.severity, finding.key) == ("error", "sink-uri?encryption-key")
+    assert "not encrypted" in finding.message
+    assert "s3cret" not in str(finding)
+
+
 def test_object_store_options_with_underscores():
     options = load(
         None, "s3://b/p?protocol=csv&access_key=a&secret_access_key=b&force_path_style=false"

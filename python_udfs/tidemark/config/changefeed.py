@@ -25,6 +25,7 @@ from tidemark.config.keys import (
 from tidemark.config.sink import Sink
 
 ROW_OPS, ALL_DML, ALL_DDL = ("insert", "update", "delete"), "all dml", "all ddl"
+NO_CHECKSUMS = "row checksums are neither verified nor sent"
 EXPRESSIONS = "it is an expression of TiDB's SQL, and the rows are kept"
 
 
@@ -109,9 +110,14 @@ class Consistent:
 @dataclass(frozen=True)
 class Integrity:
     integrity_check_level: str = key(
-        one_of("none", "correctness"), "none", "correctness verifies row checksums. Kafka only."
+        one_of("none", "correctness"),
+        "none",
+        "correctness verifies row checksums. Kafka only.",
+        unapplied=NO_CHECKSUMS,
     )
-    corruption_handle_level: str = key(one_of("warn", "error"), "warn", "What happens on a wrong checksum.")
+    corruption_handle_level: str = key(
+        one_of("warn", "error"), "warn", "What happens on a wrong checksum.", unapplied=NO_CHECKSUMS
+    )
 
 
 @dataclass(frozen=True)
@@ -184,10 +190,16 @@ class Changefeed:
         DURATION, timedelta(hours=24), "How long sync points are kept, at least 1h."
     )
     force_replicate: bool = key(
-        BOOL, False, "Also tables without a primary key or a unique key without NULL."
+        BOOL,
+        False,
+        "Also tables without a primary key or a unique key without NULL.",
+        unapplied="tables without such a key are always replicated",
     )
     ignore_ineligible_table: bool = key(
-        BOOL, False, "Leave out tables that cannot be replicated instead of failing."
+        BOOL,
+        False,
+        "Leave out tables that cannot be replicated instead of failing.",
+        unapplied="no table is left out because of its keys",
     )
     filter: Filter = section(Filter, "Which tables and events are replicated.")
     consistent: Consistent = section(Consistent, "Redo log.")

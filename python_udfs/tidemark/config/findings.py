@@ -41,6 +41,10 @@ class Findings(list):
     def note(self, key: str, message: str, value: object = None, allowed: str = "") -> None:
         self._add(NOTE, key, message, value, allowed)
 
+    def unapplied(self, key: str, instead: str) -> None:
+        """A setting that nothing in Tidemark acts on, and what happens instead."""
+        self.note(key, f"is accepted, but Tidemark does not apply it: {instead}")
+
     def _add(self, severity: str, key: str, message: str, value: object, allowed: str) -> None:
         self.append(Finding(severity, key, redact(message), _shown(value), allowed))
 

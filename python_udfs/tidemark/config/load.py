@@ -99,12 +99,12 @@ def _read_section(
         given.add(at)
         if declared.tuning and not quiet:
             findings.note(at, "only tunes a running TiCDC and is ignored")
-        if declared.unapplied and value:
-            findings.note(at, f"is accepted, but Tidemark does not apply it: {declared.unapplied}")
         if declared.kind.section is None:
             ok, read = read_value(declared, at, value, findings)
             if ok:
                 values[item.name] = read
+                if declared.unapplied and read != item.default and not quiet:
+                    findings.unapplied(at, declared.unapplied)
         elif declared.kind.is_list:
             values[item.name] = _read_list(declared.kind.section, value, at, findings, given)
         else:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from tidemark.config.changefeed import ALL_DDL, ALL_DML, ROW_OPS
 from tidemark.config.ddl_kinds import DDL_KINDS
-from tidemark.config.findings import ConfigError, Findings
+from tidemark.config.findings import HIDDEN, ConfigError, Findings
 from tidemark.config.keys import format_duration
 from tidemark.config.settings import Settings
 from tidemark.config.sink import DEFAULT_FILE_INDEX_DIGIT
@@ -92,6 +92,7 @@ def validate(settings: Settings, given: frozenset[str], findings: Findings) -> N
         _csv,
         _deletes_with_handle_key_only,
         _integrity,
+        _store_options,
     ):
         rule(settings, findings)
     _schema_registry(settings, given, findings)
@@ -419,6 +420,21 @@ def _integrity(settings: Settings, findings: Findings) -> None:
             "with Avro needs enable-tidb-extension=true, avro-decimal-handling-mode=string and avro-bigint-unsigned-handling-mode=string",
             "correctness",
         )
+
+
+def _store_options(settings: Settings, findings: Findings) -> None:
+    """Options that only some object stores are given."""
+    scheme, options = settings.uri.scheme, settings.uri.options
+    if options.encryption_key:
+        findings.error(
+            "sink-uri?encryption-key",
+            "Tidemark would write files that are not encrypted with it; leave it out, and set the encryption of the container instead",
+            HIDDEN,
+        )
+    if scheme in ("azblob", "azure") and options.endpoint:
+        findings.unapplied("sink-uri?endpoint", "the endpoint that Azure has for the account is used")
+    if scheme in ("gcs", "gs") and options.storage_class:
+        findings.unapplied("sink-uri?storage-class", "files have the class that the bucket is set to")
 
 
 def _schema_registry(settings: Settings, given: frozenset[str], findings: Findings) -> None:

@@ -53,6 +53,9 @@ SASL_MECHANISM = one_of(
 
 DEFAULT_FILE_INDEX_DIGIT = 20
 
+ALWAYS_SAFE = "rows with a key are always written with REPLACE, or by last write wins"
+AS_LOGGED = "updates are sent as they stand in the log"
+
 
 @dataclass(frozen=True)
 class DispatcherEntry:
@@ -124,7 +127,10 @@ class CloudStorage:
         DURATION, None, "A data file is closed after this long; the URI option wins."
     )
     output_raw_change_event: bool = key(
-        BOOL, False, "Send an update of a key as it is instead of as delete and insert."
+        BOOL,
+        False,
+        "Send an update of a key as it is instead of as delete and insert.",
+        unapplied=AS_LOGGED,
     )
     worker_count: int | None = tuning(INT, "Writer threads of TiCDC.")
     flush_concurrency: int | None = tuning(INT, "Parallel uploads of one file.")
@@ -196,7 +202,10 @@ class Kafka:
         GlueSchemaRegistry, "AWS Glue instead of a Confluent registry."
     )
     output_raw_change_event: bool = key(
-        BOOL, False, "Send an update of a key as it is instead of as delete and insert."
+        BOOL,
+        False,
+        "Send an update of a key as it is instead of as delete and insert.",
+        unapplied=AS_LOGGED,
     )
     replication_factor: int | None = key(
         integer(1), None, "Replicas of a topic that is created; the URI option wins."
@@ -251,7 +260,10 @@ class PulsarOAuth2:
 @dataclass(frozen=True)
 class Pulsar:
     output_raw_change_event: bool = key(
-        BOOL, False, "Send an update of a key as it is instead of as delete and insert."
+        BOOL,
+        False,
+        "Send an update of a key as it is instead of as delete and insert.",
+        unapplied=AS_LOGGED,
     )
     max_message_bytes: int | None = key(integer(1), None, "Largest message in bytes; the URI option wins.")
     tls_key_file_path: str | None = tuning(TEXT, "TLS: key file.", secret=True)
@@ -393,7 +405,10 @@ class Sink:
     )
     debezium_disable_schema: bool = key(BOOL, False, "Debezium: leave out the schema; the URI option wins.")
     safe_mode: bool = key(
-        BOOL, False, "Database: write REPLACE instead of INSERT and UPDATE; the URI option wins."
+        BOOL,
+        False,
+        "Database: write REPLACE instead of INSERT and UPDATE; the URI option wins.",
+        unapplied=ALWAYS_SAFE,
     )
     csv: Csv = section(Csv, "CSV form.")
     cloud_storage: CloudStorage = section(CloudStorage, "Storage sinks.", name="cloud-storage-config")

@@ -18,6 +18,7 @@ from tidemark.config.findings import HIDDEN, Findings
 from tidemark.config.keys import BOOL, DURATION, INT, TEXT, integer, key, keys_of, read_value, tuning
 from tidemark.config.secrets import is_secret_name, redact_uri
 from tidemark.config.sink import (
+    ALWAYS_SAFE,
     ATOMICITY,
     AVRO_FILE_FORMAT,
     BIGINT_UNSIGNED_MODE,
@@ -50,6 +51,7 @@ KIND_OF_SCHEME = {
     "blackhole": "blackhole",
 }
 NO_SINK = "none"
+NO_ROLE = "no role is assumed, the credentials are used as they are"
 
 DEFAULT_FILE_SIZE = 64 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 10 * 1024 * 1024
@@ -209,7 +211,13 @@ class UriOptions:
         file_key="cloud-storage-config.use-table-id-as-path",
     )
     # Database
-    safe_mode: bool = key(BOOL, False, "Write REPLACE instead of INSERT and UPDATE.", file_key="safe-mode")
+    safe_mode: bool = key(
+        BOOL,
+        False,
+        "Write REPLACE instead of INSERT and UPDATE.",
+        unapplied=ALWAYS_SAFE,
+        file_key="safe-mode",
+    )
     time_zone: str = key(TEXT, "", "Time zone of the downstream session.", file_key="mysql-config.time-zone")
     max_txn_row: int | None = key(
         integer(1),
@@ -240,28 +248,44 @@ class UriOptions:
     )
     # Access to an object store
     region: str = key(TEXT, "", "S3: region.")
-    endpoint: str = key(TEXT, "", "Object store: endpoint.")
+    endpoint: str = key(TEXT, "", "S3, GCS: endpoint. Not applied to Azure.")
     access_key: str = key(TEXT, "", "S3: access key id.", secret=True)
     secret_access_key: str = key(TEXT, "", "S3: secret access key.", secret=True)
     session_token: str = key(TEXT, "", "S3: session token.", secret=True)
     force_path_style: bool = key(BOOL, True, "S3: bucket in the path.")
-    provider: str = key(TEXT, "", "S3: vendor of the store.")
-    role_arn: str = key(TEXT, "", "S3: role to assume.")
-    external_id: str = key(TEXT, "", "S3: external id of the role.", secret=True)
+    provider: str = key(TEXT, "", "S3: vendor of the store.", unapplied="all are spoken to in the same way")
+    role_arn: str = key(TEXT, "", "S3: role to assume.", unapplied=NO_ROLE)
+    external_id: str = key(TEXT, "", "S3: external id of the role.", secret=True, unapplied=NO_ROLE)
     profile: str = key(TEXT, "", "S3: profile of the shared credentials file.")
     credentials_file: str = key(TEXT, "", "GCS: file of credentials.")
     account_name: str = key(TEXT, "", "Azure: account.")
     account_key: str = key(TEXT, "", "Azure: key.", secret=True)
     sas_token: str = key(TEXT, "", "Azure: shared access signature.", secret=True)
-    encryption_key: str = key(TEXT, "", "Azure: encryption key.", secret=True)
-    encryption_scope: str = key(TEXT, "", "Azure: encryption scope.")
-    access_tier: str = key(TEXT, "", "Azure: access tier.")
-    storage_class: str = key(TEXT, "", "S3, GCS: storage class.")
-    predefined_acl: str = key(TEXT, "", "GCS: access control list.")
+    encryption_key: str = key(
+        TEXT,
+        "",
+        "Azure: encryption key. An error, since Tidemark would write files that are not encrypted with it.",
+        secret=True,
+    )
+    encryption_scope: str = key(
+        TEXT,
+        "",
+        "Azure: encryption scope.",
+        unapplied="files have the encryption that the container is set to",
+    )
+    access_tier: str = key(
+        TEXT, "", "Azure: access tier.", unapplied="files have the tier that the account is set to"
+    )
+    storage_class: str = key(TEXT, "", "S3: storage class. Not applied to GCS.")
+    predefined_acl: str = key(
+        TEXT, "", "GCS: access control list.", unapplied="files have the access that the bucket is set to"
+    )
     acl: str = key(TEXT, "", "S3: access control list.")
     sse: str = key(TEXT, "", "S3: server-side encryption.")
     sse_kms_key_id: str = key(TEXT, "", "S3: key of server-side encryption.", secret=True)
-    use_accelerate_endpoint: bool = key(BOOL, False, "S3: accelerated endpoint.")
+    use_accelerate_endpoint: bool = key(
+        BOOL, False, "S3: accelerated endpoint.", unapplied="the usual endpoint is used"
+    )
     # What only tunes a running TiCDC
     spool_disk_quota: int | None = tuning(integer(1), "Storage: bytes of local disk for spooling.")
     kafka_version: str | None = tuning(TEXT, "Kafka: version of the brokers.")
@@ -415,4 +439,6 @@ def _read_options(query: str, findings: Findings) -> dict[str, object]:
             values[item.name] = read
             if declared.tuning:
                 findings.note(path, "only tunes a running TiCDC and is ignored")
+            if declared.unapplied and read != item.default:
+                findings.unapplied(path, declared.unapplied)
     return values
