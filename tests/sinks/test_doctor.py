@@ -4,7 +4,9 @@ import json
 import time
 from dataclasses import replace
 
+import fsspec
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from storage_support import TREES, TS, golden_tree, inserts, is_data, log_of, settings, table_named, unpack
 
 from tidemark.cli import main
@@ -250,6 +252,36 @@ def test_the_command_takes_the_settings_of_the_tree(tmp_path, capsys):
     capsys.readouterr()
     assert main(["doctor", str(tmp_path / "tree")]) == 1
     assert "file-unreadable" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("prefix", "uri", "given"),
+    [
+        (
+            "s3://other/tree",
+            "s3://trees/x?protocol=csv&endpoint=http://here&access-key=k&force-path-style=false",
+            {"key": "k", "endpoint_url": "http://here"},
+        ),
+        ("gs://other/tree", "gcs://trees/x?protocol=csv&credentials-file=k", {"token": "k"}),
+        ("azblob://other/tree", "azure://trees/x?protocol=csv&account-key=k", {"account_key": "k"}),
+        ("gs://other/tree", "s3://trees/x?protocol=csv&access-key=k", {}),
+    ],
+)
+@pytest.mark.parametrize("command", [["doctor"], ["convert", "--out", "unused"]])
+def test_a_prefix_is_opened_with_the_access_options_of_the_sink_uri(
+    command, prefix, uri, given, monkeypatch, tmp_path, capsys
+):
+    opened = []
+
+    def filesystem(protocol, *, use_listings_cache, skip_instance_cache, **options):
+        opened.append(options)
+        return MemoryFileSystem(skip_instance_cache=True)
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(fsspec, "filesystem", filesystem)
+    assert main([*command, prefix, "--sink-uri", uri]) == 2
+    assert prefix in capsys.readouterr().err
+    assert opened == [given]
 
 
 def test_a_prefix_that_is_not_there_is_status_2(tmp_path, capsys):

@@ -10,8 +10,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from tidemark.cli.given_tree import given_tree
 from tidemark.config.load import load
-from tidemark.sinks.storage.filesystem import open_store, store_of
 from tidemark.sinks.storage.tree_log import write_tree_log
 
 SUMMARY = "turn a storage tree into an event log"
@@ -34,7 +34,7 @@ def run(args) -> int:
         print("tidemark convert: give the PREFIX of a tree, or its --sink-uri", file=sys.stderr)
         return 2
     settings = load(args.changefeed, args.sink_uri) if args.sink_uri or args.changefeed else None
-    store = store_of(settings) if args.prefix is None else open_store(args.prefix)
+    store = given_tree(args.prefix, settings)
     done = write_tree_log(store, settings, Path(args.out))
     for warning in done.warnings:
         print(f"tidemark convert: {warning}", file=sys.stderr)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 
+from tidemark.cli.given_tree import given_tree
 from tidemark.config.load import load
 from tidemark.sinks.storage.doctor import Report, examine
 from tidemark.sinks.storage.errors import StoreError
-from tidemark.sinks.storage.filesystem import open_store, store_of
 from tidemark.wire.json_form import json_line
 
 SUMMARY = "look for what is wrong with a storage tree"
@@ -37,7 +37,7 @@ def run(args) -> int:
     if args.prefix is None and args.sink_uri is None:
         raise StoreError("give the PREFIX of a tree, or its --sink-uri")
     settings = load(args.changefeed, args.sink_uri) if args.sink_uri or args.changefeed else None
-    store = store_of(settings) if args.prefix is None else open_store(args.prefix)
+    store = given_tree(args.prefix, settings)
     if not store.list(""):
         raise StoreError(f"{store.shown} is empty or does not exist")
     report = examine(store, settings, with_data=not args.names_only)
