@@ -390,3 +390,38 @@ def test_pulsar_oauth2_is_given_completely():
     at = "sink.pulsar-config.oauth2.oauth2"
     uri = "pulsar://h:1/t?protocol=canal-json"
     assert error_keys(feed, uri) == [f"{at}-client-id", f"{at}-private-key", f"{at}-audience"]
+
+
+# --- what sinks refuse when they begin
+
+
+@pytest.mark.parametrize("protocol", ["simple", "open-protocol", "debezium", "canal", "maxwell"])
+@pytest.mark.parametrize("uri", ["kafka://h:1/t", "pulsar://h:1/t", "file:///x"])
+def test_a_protocol_without_an_encoder_is_an_error_of_check(uri, protocol):
+    assert error_keys(None, f"{uri}?protocol={protocol}") == ["protocol"]
+    assert error_keys({"sink": {"protocol": protocol}}) == []
+
+
+def test_settings_of_a_protocol_without_an_encoder_can_be_loaded():
+    """Dispatching needs no encoder."""
+    assert load(None, "kafka://h:1/t?protocol=simple").protocol == "simple"
+
+
+@pytest.mark.parametrize("zone", ["Foo/Bar", "%2B08:00"])
+def test_a_time_zone_that_the_storage_sink_does_not_know_is_an_error(zone):
+    assert error_keys(None, f"{STORAGE}&time-zone={zone}") == ["sink-uri"]
+    assert error_keys(None, f"{STORAGE}&time-zone=Asia/Shanghai") == []
+    assert error_keys(None, f"{MYSQL}?time-zone={zone}") == []
+
+
+def test_a_certificate_of_a_database_needs_its_key():
+    (finding,) = check(None, "mysql://h/?ssl-cert=x")
+    assert str(finding) == (
+        "sink-uri = 'mysql://h/?ssl-cert=x': ssl-cert and ssl-key are only of use together; give both"
+    )
+    assert error_keys(None, "mysql://h/?ssl-key=x") == ["sink-uri"]
+    assert error_keys(None, "mysql://h/?ssl-cert=x&ssl-key=y") == []
+
+
+def test_a_check_does_not_need_the_password():
+    assert check(None, "mysql://u@h/?password-env=NOT_SET_HERE") == []

@@ -69,7 +69,7 @@ def test_booleans_are_those_of_go():
         assert load(
             None, f"kafka://h:1/t?protocol=avro&schema-registry=x&enable-tidb-extension={text}"
         ).uri.options.enable_tidb_extension
-    (finding,) = check(None, "kafka://h:1/t?protocol=simple&enable-tidb-extension=yes")
+    (finding,) = check(None, "kafka://h:1/t?protocol=canal-json&enable-tidb-extension=yes")
     assert finding.key == "sink-uri?enable-tidb-extension"
 
 
@@ -81,7 +81,7 @@ def test_option_values_are_percent_decoded():
 
 
 def test_an_option_given_twice_is_an_error():
-    (finding,) = check(None, "kafka://h:1/t?protocol=simple&protocol=avro")
+    (finding,) = check(None, "kafka://h:1/t?protocol=canal-json&protocol=avro")
     assert (finding.key, finding.message) == ("sink-uri?protocol", "is given twice")
 
 

@@ -1,6 +1,6 @@
 """Check a changefeed file and a sink URI.
 
-All findings are printed at once: errors, which stop Tidemark as they stop TiCDC, and notes, such as settings that only tune a running
+All findings are printed at once: errors, which stop Tidemark, and notes, such as settings that only tune a running
 TiCDC and are ignored. Secrets are never printed. The exit status is 0 without errors, 1 with errors.
 """
 

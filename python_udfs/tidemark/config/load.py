@@ -38,8 +38,13 @@ def load(changefeed: Any = None, sink_uri: str | None = None, compat: str = "des
 
 
 def check(changefeed: Any = None, sink_uri: str | None = None, compat: str = "design") -> list[Finding]:
-    """Every error and note about a changefeed file and a sink URI."""
-    return list(resolve(changefeed, sink_uri, compat)[1])
+    """Every error and note about a changefeed file and a sink URI, also what only a sink would refuse when it begins."""
+    # Sinks and encoders need this package themselves.
+    from tidemark.config.refusals import refusals
+
+    settings, findings = resolve(changefeed, sink_uri, compat)
+    refusals(settings, findings)
+    return list(findings)
 
 
 def resolve(changefeed: Any, sink_uri: str | None, compat: str) -> tuple[Settings, Findings]:

@@ -175,11 +175,11 @@ def _protocol_fits_sink(settings: Settings, findings: Findings) -> None:
     ):
         findings.note(
             "protocol",
-            "is accepted; storage sinks write csv and canal-json, and csv is for storage sinks only",
+            "storage sinks of TiCDC write csv and canal-json, and csv is for storage sinks only",
             protocol,
         )
     elif kind == "pulsar" and protocol not in ("canal-json", "debezium"):
-        findings.note("protocol", "is accepted; Pulsar sinks of TiCDC send canal-json and debezium", protocol)
+        findings.note("protocol", "Pulsar sinks of TiCDC send canal-json and debezium", protocol)
     if settings.uri.options.enable_tidb_extension and protocol not in ("canal-json", "avro", "debezium"):
         findings.note(
             "enable-tidb-extension",
