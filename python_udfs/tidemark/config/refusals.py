@@ -13,7 +13,12 @@ from tidemark.sinks.storage.layout import StorageLayout
 def refusals(settings: Settings, findings: Findings) -> None:
     protocol, kind, uri = settings.protocol, settings.sink_kind, settings.uri
     if protocol and protocol not in ENCODERS and kind in ("kafka", "pulsar", "storage"):
-        findings.error("protocol", "Tidemark has no encoder for it", protocol, ", ".join(ENCODERS))
+        # Dispatch reports need no encoder, and TiCDC takes it.
+        findings.note(
+            "protocol",
+            f"Tidemark has no encoder for it, so nothing can be sent; it has {', '.join(ENCODERS)}",
+            protocol,
+        )
     try:
         if kind == "storage":
             StorageLayout(settings)
