@@ -1,6 +1,7 @@
 """The adapter: tables that are never missing or half written, Python models, sinks, and messages for people."""
 
 import os
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -8,6 +9,7 @@ import uuid
 
 import pytest
 
+from dbt.adapters.tidemark import catalog
 from dbt_support import Dbt
 
 PROFILE = """
@@ -178,6 +180,27 @@ def test_a_table_that_says_so_is_built_again_only_when_text_or_rows_have_changed
     mini.model("t", table % 10)
     assert told(mini, "behind") != "unchanged"
     assert [row["p"] for row in mini.table("behind", "p")] == [11, 12]
+
+
+def test_a_table_is_built_again_when_its_version_is_gone_or_its_code_or_parents_may_be_others(
+    mini, monkeypatch
+):
+    mini.model("source", "{{ config(materialized='table') }} select 1 as a")
+    mini.model(
+        "t", "{{ config(materialized='table', only_if_changed=true) }} select a from {{ ref('source') }}"
+    )
+    mini.ok("run")
+    assert told(mini, "t", "--select", "t") == "unchanged"
+    (version,) = stored(mini, "t")
+    mini.rows(f"drop table {{schema}}_store.{version}")
+    assert told(mini, "t", "--select", "t") != "unchanged"
+    assert mini.table("t") == [{"a": 1}]
+    assert told(mini, "t", "--select", "t") == "unchanged"
+    # What --defer reads may be something else than the project's own.
+    state = shutil.copytree(mini.folder / "target", mini.folder / "state")
+    assert told(mini, "t", "--select", "t", "--defer", "--state", str(state)) != "unchanged"
+    monkeypatch.setattr(catalog, "_source_digest", lambda: "other code")
+    assert told(mini, "t", "--select", "t") != "unchanged"
 
 
 def test_a_table_over_a_view_is_always_built_again(mini):

@@ -166,3 +166,10 @@ def test_a_torn_file_is_found(tmp_path, query, cut):
     path = tmp_path / next(iter(data_files(tmp_path)))
     path.write_bytes(path.read_bytes()[:cut])
     assert [finding.code for finding in examine(str(tmp_path)).findings] == ["file-unreadable"]
+
+
+def test_a_damaged_schema_is_found(tmp_path):
+    write(tmp_path)
+    path = tmp_path / next(iter(data_files(tmp_path)))
+    path.write_bytes(path.read_bytes().replace(b'"name"', b'"nbme"', 1))
+    assert [finding.code for finding in examine(str(tmp_path)).findings] == ["file-unreadable"]

@@ -298,12 +298,19 @@ def test_a_partition_that_looks_like_a_year_is_a_partition(tmp_path, partitions,
 
 
 @pytest.mark.parametrize("separator", ["year", "month", "day"])
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_date_is_no_partition(tmp_path, separator, is_told):
-    given = settings(date_separator=separator)
-    write_rows(tmp_path, given, inserts(table_named(), [(TS + 1, [(1, "a")])]))
-    (batch,) = read_tree(str(tmp_path), given if is_told else None)
+@pytest.mark.parametrize("told", ["year", "day", None])
+def test_a_date_is_no_partition(tmp_path, separator, told):
+    write_rows(tmp_path, settings(date_separator=separator), inserts(table_named(), [(TS + 1, [(1, "a")])]))
+    (batch,) = read_tree(str(tmp_path), settings(date_separator=told) if told else None)
     assert batch.changes.physical_table_id.tolist() == [0]
+
+
+def test_a_partition_is_no_date_where_only_the_sink_uri_is_known(tmp_path):
+    write_rows(
+        tmp_path, settings(), inserts(table_named(is_partition=True), [(TS + 1, [(1, "a")])], table_id=112)
+    )
+    (batch,) = read_tree(str(tmp_path), settings(date_separator="day"))
+    assert batch.changes.physical_table_id.tolist() == [112]
 
 
 def test_a_first_row_of_any_size_is_read(tmp_path):

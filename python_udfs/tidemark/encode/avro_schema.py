@@ -44,7 +44,7 @@ EXTENSION_FIELDS = (
 
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9_]")
 _INTEGER = re.compile("[+-]?[0-9]+")
-# What Go reads as a float. Python also takes underscores, spaces and the digits of other scripts.
+# What Go reads as a float, but for hexadecimal forms. Python also takes underscores, spaces and the digits of other scripts.
 _FLOAT = re.compile(
     r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
 )

@@ -1,7 +1,7 @@
 """Data source `tidemark_events`: the frames of event logs.
 
 Name          tidemark_events
-Options       segments  JSON list of [batch_id, upstream_id, file, start, end, log size]: what to read, as planned by tidemark_log_plan
+Options       segments  JSON list of [batch_id, upstream_id, file, start, end, log size]: what to read, as log_plan.py plans it
               family    dml, ddl, resolved, syncpoint, handshake or control: other frames, and versions that nobody can decode, stay in the
                         reader (default: all frames, and corrupt ranges too)
               payload   `full` (default), `transactions`: without what a BatchDML says of rows, or `header`: only the first 16 bytes

@@ -97,8 +97,10 @@ class GrownFile(NamedTuple):
 
 def plan_logs(logs: list[dict[str, str]], positions: Mapping[str, tuple[int, int]]) -> pa.Table:
     """The whole plan at once, in this process: what the data source gives, without Spark's tasks and their start."""
+    # Before the first one is planned: a log that is missing or was cut is known at once.
+    grown = list(grown_files(logs, positions))
     with ThreadPoolExecutor(PLANNING_TASKS) as pool:
-        planned = list(pool.map(plan_file, grown_files(logs, positions)))
+        planned = list(pool.map(plan_file, grown))
     return pa.Table.from_pylist([row for rows in planned for row in rows], schema=ARROW_SCHEMA)
 
 

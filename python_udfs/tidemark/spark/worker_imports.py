@@ -1,4 +1,4 @@
-"""Cheap tasks: Spark's Python workers load pyspark from archives, and read their directories again before every task.
+"""Cheap tasks: Spark's Python workers read the directories of archives again before every task, those of pyspark where worker_site cannot leave them out, and that of a jar.
 
 A worker calls `importlib.invalidate_caches` for each task. Every importer of an archive that it holds (one for each package of pyspark, and one
 for a jar) then parses all entries of its archive: about 0.2 s of a core for each task and each planned scan, as much as reading 100 MB of log. The

@@ -5,12 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from importlib.metadata import version
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from dbt.adapters.base.meta import AdapterMeta, available
 from dbt.adapters.base.relation import BaseRelation
+from dbt.flags import get_flags
 from pyspark.sql.types import StructType
+
+import tidemark
 
 
 class JavaClasses(NamedTuple):
@@ -37,6 +40,10 @@ class CatalogMethods(metaclass=AdapterMeta):
         """A property of a table or view that is there."""
         found = self._catalog().getTableMetadata(self._identifier(relation)).properties().get(name)
         return found.get() if found.isDefined() else None
+
+    @available
+    def is_there(self, relation: BaseRelation) -> bool:
+        return self._catalog().tableExists(self._identifier(relation))
 
     @available
     def provide_schema(self, schema: str) -> None:
@@ -86,8 +93,10 @@ class CatalogMethods(metaclass=AdapterMeta):
     def made_from(self, texts: list[str], parents: list[BaseRelation]) -> str | None:
         """A digest of what a relation is made from: these texts, the columns of what it reads, the settings that Spark keeps with a view, and our functions.
 
-        None if a parent is not there, or its columns are not in the catalog, as those of Delta tables.
+        None if a parent is not there, or its columns are not in the catalog, as those of Delta tables; and with --defer, where it may be another one.
         """
+        if getattr(get_flags(), "DEFER", False):
+            return None
         identifiers = [self._identifier(parent) for parent in parents]
         if not all(self._catalog().tableExists(identifier) for identifier in identifiers):
             return None
@@ -97,7 +106,8 @@ class CatalogMethods(metaclass=AdapterMeta):
         settings = self.remembered("settings of views") or self.remember(
             "settings of views", self._sql_settings()
         )
-        parts = [version("tidemark"), settings, *texts, *(found.json() for found in columns)]
+        functions = self.remembered("functions") or self.remember("functions", _source_digest())
+        parts = [functions, settings, *texts, *(found.json() for found in columns)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _sql_settings(self) -> str:
@@ -135,3 +145,11 @@ class CatalogMethods(metaclass=AdapterMeta):
                 jvm.org.apache.hadoop.fs.Path,
             )
         return self._classes
+
+
+def _source_digest() -> str:
+    """Of all that our functions are made of: with other code they may give other values."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(tidemark.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()

@@ -1,8 +1,8 @@
 """What is in a tree, from one listing: TiCDC's as well as ours, with names or table ids as folders.
 
 A folder of data files is `{table folder}/{version}[/{partition}][/{date}]`, and a table folder is one that has schema files in `meta`. Whether a single level below the version
-is a date or a partition say the settings that the tree was written with (date-separator). Without them it is a date where all of these folders look like one (`2024`, `2024-05`,
-`2024-05-09`) that is not before the version, since rows come later than their table.
+is a date or a partition say the settings that the tree was written with (date-separator), where it looks like a date (`2024`, `2024-05`, `2024-05-09`). Without them it is a date where
+all of these folders look like one that is not before the version, since rows come later than their table.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ READABLE = (".csv", ".json")
 EXTENSIONS = (*READABLE, ".avro", ".messages")
 _INDEX = re.compile(r"CDC(?:_(?P<dispatcher>[^/]+))?\.index")
 _DATE = re.compile(r"(?:19|20|21)\d\d(?:-\d\d(?:-\d\d)?)?", re.ASCII)
+_DATE_LENGTHS = {"year": len("2024"), "month": len("2024-05"), "day": len("2024-05-09")}
 _TS_LOGICAL_BITS = 18
 
 
@@ -108,7 +109,7 @@ def scan_tree(store: Store, settings: Settings | None = None) -> Tree:
         folder.files.sort(key=lambda file: (file.dispatcher, file.number))
     for (_, version), levels in single.items():
         names = [name for _, name in levels]
-        are_dates = settings.sink.date_separator != "none" if settings else _are_dates(names, version)
+        are_dates = _are_dates(names, version, settings.sink.date_separator if settings else None)
         for folder, name in levels:
             if are_dates:
                 folder.date = name
@@ -117,9 +118,12 @@ def scan_tree(store: Store, settings: Settings | None = None) -> Tree:
     return tree
 
 
-def _are_dates(names: list[str], version: int) -> bool:
-    if not all(_DATE.fullmatch(name) for name in names):
+def _are_dates(names: list[str], version: int, separator: str | None) -> bool:
+    """`separator`: that of the settings, if there are any; a sink URI alone gives the default one, so folders of another form may still be dates."""
+    if separator == "none" or not all(_DATE.fullmatch(name) for name in names):
         return False
+    if separator is not None and all(len(name) == _DATE_LENGTHS[separator] for name in names):
+        return True
     try:
         created = datetime.fromtimestamp((version >> _TS_LOGICAL_BITS) / 1000, timezone.utc)
         # Dates are those of a time zone.

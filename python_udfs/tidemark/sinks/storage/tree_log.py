@@ -174,8 +174,7 @@ class _Writer:
             yield from _in_order(batches)
         else:
             # Dispatchers of one table wrote into one folder, each in its own order.
-            batch = joined(list(batches))
-            yield take(batch, np.argsort(batch.changes.commit_ts, kind="stable"))
+            yield _sorted(list(batches))
 
     def _new_rows(self, folder: Folder, file: DataFile) -> RowBatch:
         batch = read_file(self._tree, folder, file, self._settings)
@@ -242,19 +241,23 @@ class _Writer:
 
 
 def _in_order(batches: Iterator[RowBatch]) -> Iterator[RowBatch]:
-    """Rows by commit ts: partitions that share a folder are each in order, and neighbouring files may overlap."""
-    held: RowBatch | None = None
+    """Rows by commit ts. Partitions that share a folder are each in order, and a file may overlap with the one before it."""
+    held: list[RowBatch] = []
     for batch in batches:
         if len(batch.changes) == 0:
             continue
-        if held is not None and batch.changes.commit_ts.min() < held.changes.commit_ts.max():
-            batch = joined([held, batch])
-        elif held is not None:
-            yield held
-        ts = batch.changes.commit_ts
-        held = take(batch, np.argsort(ts, kind="stable")) if (ts[1:] < ts[:-1]).any() else batch
-    if held is not None:
-        yield held
+        if held and batch.changes.commit_ts.min() >= max(one.changes.commit_ts.max() for one in held):
+            yield _sorted(held)
+            held = []
+        held.append(batch)
+    if held:
+        yield _sorted(held)
+
+
+def _sorted(batches: list[RowBatch]) -> RowBatch:
+    batch = joined(batches) if len(batches) > 1 else batches[0]
+    ts = batch.changes.commit_ts
+    return take(batch, np.argsort(ts, kind="stable")) if (ts[1:] < ts[:-1]).any() else batch
 
 
 class _Dispatcher:

@@ -6,7 +6,8 @@
   {%- set target_relation = this.incorporate(type='view') -%}
   {{ run_hooks(pre_hooks) }}
   {%- set made_from = tidemark_made_from(with_rows=true) if config.get('only_if_changed') else none -%}
-  {%- if made_from and not should_full_refresh() and tidemark_current_version(target_relation) is not none
+  {%- set current = tidemark_current_version(target_relation) if made_from else none -%}
+  {%- if current is not none and adapter.is_there(current) and not should_full_refresh()
     and adapter.table_property(target_relation, 'tidemark.made_from') == made_from -%}
     {%- call noop_statement('main', 'unchanged') -%}{%- endcall -%}
     {{ run_hooks(post_hooks) }}
