@@ -1,4 +1,4 @@
-"""From event logs to current rows, through dbt and Spark: a first run, a run without anything new, and one with a little more.
+"""From event logs to current rows, through dbt and Spark: a first run, runs without anything new and without rows, and one with a little more.
 
     python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000] [--again]
 
@@ -60,9 +60,12 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
     dbt(folder, "seed")
     first = dbt(folder, "run", "--select", "+current_rows")
     empty = min(dbt(folder, "run", "--select", "+current_rows") for _ in range(2))
+    write(clusters, 0)
+    quiet = dbt(folder, "run", "--select", "+current_rows")
     more = write(clusters, args.more)
     second = dbt(folder, "run", "--select", "+current_rows")
-    runs = [("first", rows, first), ("nothing new", 0, empty), ("a little more", more, second)]
+    runs = [("first", rows, first), ("nothing new", 0, empty), ("resolved events only", 0, quiet)]
+    runs.append(("a little more", more, second))
     if args.again:
         write(clusters, args.rows)
         runs.append(("as many again", rows, dbt(folder, "run", "--select", "+current_rows")))

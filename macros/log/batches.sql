@@ -93,10 +93,20 @@
 {% endmacro %}
 
 
-{# The adapter asks: without a new batch, or without events of its kind in the new ones, an incremental model has nothing to add. #}
+{#
+  Whether the calling model, whose every row comes from a row of the model in its config `rows_from`, has nothing to make of the new batches. Files tell it without a query: a batch that
+  is only noted as handled has none.
+#}
+{% macro has_no_rows_to_read() %}
+  {%- set source = config.get('rows_from') -%}
+  {{ return(source and target.type == 'tidemark' and tidemark.batch_sizes(ref(source), tidemark.new_batches()).values() | sum == 0) }}
+{% endmacro %}
+
+
+{# The adapter asks: without a new batch, or without events of its kind or rows in the new ones, an incremental model has nothing to add. #}
 {% macro tidemark_has_nothing_new() %}
   {%- set is_by_batch = config.get('partition_by') == 'batch_id' or tidemark.is_merged() -%}
-  {%- if adapter.remembered('frames of ' ~ model.name) == 'none' -%}
+  {%- if adapter.remembered('frames of ' ~ model.name) == 'none' or tidemark.has_no_rows_to_read() -%}
     {{ return(true) }}
   {%- endif -%}
   {{ return(is_by_batch and model.name != 'log_segments' and not tidemark.new_batches()) }}

@@ -22,7 +22,7 @@
     {% do tidemark_check_columns(columns, adapter.source_columns(decoder) + ['batch_id']) %}
   {%- endif -%}
   {%- set batches = tidemark.new_batches() -%}
-  {%- if batches -%}
+  {%- if batches and not (current and tidemark.has_no_rows_to_read()) -%}
     {%- set options = fromjson(render(config.require('decoder_options'))) -%}
     {% do options.update({'path': tidemark.table_location(table), 'batches': tojson(batches)}) %}
     {%- set view = tidemark.source_view('decoded_' ~ model['alias'], decoder, options) -%}
@@ -30,9 +30,11 @@
       insert into {{ view }} {{ compiled_code }}
     {%- endcall -%}
     {% do run_query('drop view if exists ' ~ view) %}
-    {% do run_query(tidemark.add_batches_sql(table, batches)) %}
   {%- else -%}
     {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
+  {%- endif -%}
+  {%- if batches -%}
+    {% do run_query(tidemark.add_batches_sql(table, batches)) %}
   {%- endif -%}
   {%- if current is none -%}
     {% do tidemark.show_table(this, table) %}

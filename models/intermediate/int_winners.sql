@@ -2,6 +2,7 @@
 -- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how large the new batch is)
 {% set key_columns = ['key', 'table_name', 'schema_name', 'upstream_id', 'physical_table_id'] %}
 {{ config(
+    rows_from='int_row_changes',
     file_format=var('table_format'),
     partition_by='batch_id' if var('table_format') == 'parquet' else none,
     unique_key=key_columns if var('table_format') == 'delta' else none,
