@@ -345,27 +345,35 @@ def test_a_column_name_with_the_delimiter_in_it_is_read(tmp_path):
     assert row["post"] == {"a,b": "1", "c": "x"}
 
 
-def damage(tmp_path, old: bytes, new: bytes):
-    write_rows(tmp_path, settings(), inserts(table_named(), [(TS + 1, [(1, "a"), (2, "b")])]))
-    (path,) = tmp_path.glob("db/t/*/CDC*.csv")
+def damage(tmp_path, given, old: bytes, new: bytes):
+    write_rows(tmp_path, given, inserts(table_named(), [(TS + 1, [(1, "a"), (2, "b")])]))
+    (path,) = tmp_path.glob("db/t/*/CDC*.*")
+    assert old in path.read_bytes()
     path.write_bytes(path.read_bytes().replace(old, new))
 
 
+CSV, CANAL = settings(), settings("canal-json", "&enable-tidb-extension=true")
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("given", "old", "new", "message"),
     [
-        (b'"b"\r\n', b'"b', "torn"),
-        (b'"I"', b'"Q"', "not with I, U or D"),
-        (b',2,"b"', b',x,"b"', "column 'id'"),
-        (b',2,"b"', b',2,"b",3', "fit together|fields"),
-        (b',"db"', b"", "where the fields of db.t have 'db'"),
+        (CSV, b'"b"\r\n', b'"b', "torn"),
+        (CSV, b'"I"', b'"Q"', "not with I, U or D"),
+        (CSV, b',2,"b"', b',x,"b"', "column 'id'"),
+        (CSV, b',2,"b"', b',2,"b",3', "fit together|fields"),
+        (CSV, b',"db"', b"", "where the fields of db.t have 'db'"),
+        (CANAL, b'"table":"t"', b'"table":"other"', "has 'other' where the fields of db.t have 't'"),
+        (CANAL, b'"database":"db"', b'"database":"DB"', "has 'DB' where the fields of db.t have 'db'"),
+        (CANAL, b'"id":"1"', b'"number":"1"', "no value of 'id'"),
+        (CANAL, b'"commitTs":', b'"commitTs":-', "the commit ts -"),
     ],
 )
-def test_a_damaged_file_is_a_clear_error(tmp_path, old, new, message):
-    damage(tmp_path, old, new)
+def test_a_damaged_file_is_a_clear_error(tmp_path, given, old, new, message):
+    damage(tmp_path, given, old, new)
     with pytest.raises(InvalidTree, match=message) as raised:
-        rows_of(tmp_path)
-    assert "CDC00000000000000000001.csv" in str(raised.value)
+        rows_of(tmp_path, given)
+    assert f"CDC{1:020d}." in str(raised.value)
 
 
 @pytest.mark.parametrize("line", [b"{", b'{"type":"INSERT"}', b'{"type":"CREATE","data":null}', b"[]"])
@@ -377,25 +385,6 @@ def test_a_damaged_json_file_is_a_clear_error(tmp_path, line):
         rows_of(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        (b'"table":"t"', b'"table":"other"', "a message is of 'other'"),
-        (b'"database":"db"', b'"database":"DB"', "a message is of 'DB'"),
-        (b'"id":"1"', b'"number":"1"', "no value of 'id'"),
-        (b'"commitTs":', b'"commitTs":-', "the commit ts -"),
-    ],
-)
-def test_a_message_that_does_not_fit_its_table_is_a_clear_error(tmp_path, old, new, message):
-    given = settings("canal-json", "&enable-tidb-extension=true")
-    write_rows(tmp_path, given, inserts(table_named(), [(TS + 1, [(1, "a")])]))
-    (path,) = tmp_path.glob("db/t/*/CDC*.json")
-    assert old in path.read_bytes()
-    path.write_bytes(path.read_bytes().replace(old, new))
-    with pytest.raises(InvalidTree, match=message):
-        rows_of(tmp_path, given)
-
-
 @pytest.mark.parametrize("checkpoint", ["-1", "18446744073709551616", "1e3"])
 def test_a_checkpoint_that_is_no_ts_is_a_clear_error(tmp_path, checkpoint):
     write_rows(tmp_path, settings(), inserts(table_named(), [(TS + 1, [(1, "a")])]))
@@ -405,7 +394,7 @@ def test_a_checkpoint_that_is_no_ts_is_a_clear_error(tmp_path, checkpoint):
 
 
 def test_data_without_a_schema_file_is_a_clear_error(tmp_path):
-    damage(tmp_path, b"", b"")
+    damage(tmp_path, CSV, b"", b"")
     (schema,) = tmp_path.glob("db/t/meta/schema_*.json")
     schema.unlink()
     with pytest.raises(InvalidTree, match="no schema file of that version"):
@@ -413,7 +402,7 @@ def test_data_without_a_schema_file_is_a_clear_error(tmp_path):
 
 
 def test_a_schema_file_that_is_not_what_its_name_says_is_refused(tmp_path):
-    damage(tmp_path, b"", b"")
+    damage(tmp_path, CSV, b"", b"")
     (schema,) = tmp_path.glob("db/t/meta/schema_*.json")
     schema.write_bytes(schema.read_bytes().replace(b'"VARCHAR"', b'"CHAR"'))
     with pytest.raises(ValueError, match="the name says version"):

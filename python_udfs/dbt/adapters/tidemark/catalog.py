@@ -97,10 +97,9 @@ class CatalogMethods(metaclass=AdapterMeta):
         """
         if getattr(get_flags(), "DEFER", False):
             return None
-        identifiers = [self._identifier(parent) for parent in parents]
-        if not all(self._catalog().tableExists(identifier) for identifier in identifiers):
+        if not all(map(self.is_there, parents)):
             return None
-        columns = [self._catalog().getTableMetadata(identifier).schema() for identifier in identifiers]
+        columns = [self._catalog().getTableMetadata(self._identifier(parent)).schema() for parent in parents]
         if any(found.isEmpty() for found in columns):
             return None
         settings = self.remembered("settings of views") or self.remember(

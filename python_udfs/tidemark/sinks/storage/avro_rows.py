@@ -26,9 +26,7 @@ def _count_container(data: bytes) -> int:
 def _count_messages(data: bytes) -> int:
     """A message is a key and a value, each behind its length."""
     position = parts = 0
-    while position < len(data):
-        if position + _LENGTH.size > len(data):
-            break
+    while position + _LENGTH.size <= len(data):
         # -1: there is none.
         position += _LENGTH.size + max(_LENGTH.unpack_from(data, position)[0], 0)
         parts += 1

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.json
 
 from tidemark.sinks.storage.errors import InvalidTree
-from tidemark.sinks.storage.values import canal_values
+from tidemark.sinks.storage.values import canal_values, check_names
 from tidemark.wire.rows import DELETE, INSERT, UPDATE
 from tidemark.wire.table_info import TableInfo
 
@@ -33,7 +33,7 @@ class CanalRows:
     old_rows: list[pa.Array]
 
 
-def read_rows(data: bytes, table: TableInfo, terminator: str = "\r\n") -> CanalRows:
+def read_rows(data: bytes, table: TableInfo, terminator: str) -> CanalRows:
     data = _with_newlines(data, terminator.encode())
     values = pa.struct([pa.field(column.name, pa.string()) for column in table.columns])
     schema = pa.schema(
@@ -55,8 +55,7 @@ def read_rows(data: bytes, table: TableInfo, terminator: str = "\r\n") -> CanalR
     except pa.ArrowInvalid as error:
         raise InvalidTree(f"a line is no canal-json: {error}") from None
     databases, tables, kinds, rows, old, extension = (_chunk(found[name]) for name in schema.names)
-    _check_names(databases, table.schema, table)
-    _check_names(tables, table.table, table)
+    check_names([tables, databases], table)
     known = pc.index_in(kinds, pa.array(list(_OPERATIONS)))
     if known.null_count:
         raise InvalidTree(
@@ -88,16 +87,6 @@ def _with_newlines(data: bytes, terminator: bytes) -> bytes:
     if not data.endswith(terminator):
         raise InvalidTree("the last message has no end: the file is torn, or has another terminator")
     return data[: -len(terminator)].replace(b"}" + terminator + b'{"', b'}\n{"') + b"\n"
-
-
-def _check_names(found: pa.Array, name: str, table: TableInfo) -> None:
-    """Each message says whose it is."""
-    same = pc.fill_null(pc.equal(found, name), False)
-    if not pc.all(same).as_py():
-        other = found.filter(pc.invert(same))[0].as_py()
-        raise InvalidTree(
-            f"a message is of {other!r:.80}, the schema file of {table.schema}.{table.table} says {name!r:.80}"
-        )
 
 
 def _typed(texts: list[pa.Array], table: TableInfo) -> list[pa.Array]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from tidemark.encode import paths
 from tidemark.encode.errors import InvalidFileName
 from tidemark.sinks.storage.filesystem import Store
-from tidemark.sinks.storage.tree import EXTENSIONS
+from tidemark.sinks.storage.tree import parse_data_name
 
 
 def next_number(
@@ -34,7 +34,7 @@ def next_number(
         return highest + 1
     name = content.decode("utf-8", "replace").strip()
     try:
-        last = _parse(name)
+        last = parse_data_name(name)
     except InvalidFileName:
         highest = _highest(store, folder, dispatcher)
         warnings.append(
@@ -61,15 +61,9 @@ def _highest(store: Store, folder: str, dispatcher: str) -> int:
     highest = 0
     for entry in store.list(folder):
         try:
-            found = _parse(entry.name)
+            found = parse_data_name(entry.name)
         except InvalidFileName:
             continue
         if found.dispatcher == dispatcher:
             highest = max(highest, found.index)
     return highest
-
-
-def _parse(name: str) -> paths.FileName:
-    """Numbers are those of the folder, whatever the protocol of a file is."""
-    extension = next((ending for ending in EXTENSIONS if name.endswith(ending)), "")
-    return paths.parse_file_name(name, extension)

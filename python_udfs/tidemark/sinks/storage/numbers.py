@@ -13,9 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tidemark.encode import paths
 from tidemark.encode.errors import InvalidFileName
-from tidemark.sinks.storage.tree import Folder, Tree
+from tidemark.sinks.storage.tree import Folder, Tree, parse_data_name
 
 _SHOWN = 5
 
@@ -68,7 +67,7 @@ def numbers_of(tree: Tree, folder: Folder, dispatcher: str) -> Numbers:
         return Numbers(found)
     name = tree.store.read(path).decode("utf-8", "replace").strip()
     try:
-        last = paths.parse_file_name(name, "." + name.rpartition(".")[2]).index
+        last = parse_data_name(name).index
     except InvalidFileName:
         last = None
     return Numbers(found, path, name, last)

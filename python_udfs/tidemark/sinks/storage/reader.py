@@ -32,7 +32,7 @@ from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.numbers import numbers_of
 from tidemark.sinks.storage.rows import take
 from tidemark.sinks.storage.tree import READABLE, DataFile, Folder, Tree, list_again, scan_tree
-from tidemark.sinks.storage.values import csv_values
+from tidemark.sinks.storage.values import check_names, csv_values
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, UPDATE, Changes, RowBatch
 from tidemark.wire.table_info import TableInfo
 
@@ -180,19 +180,23 @@ def _row_batch(table: TableInfo, parts: _Rows, physical_table_id: int) -> RowBat
     return RowBatch(table, pa.RecordBatch.from_arrays(arrays, schema=table.arrow_schema), changes, b"")
 
 
+def _dialect(settings: Settings | None) -> CsvDialect:
+    return CsvDialect.of(settings) if settings else CsvDialect()
+
+
 def _canal_rows(data: bytes, table: TableInfo, settings: Settings | None) -> _Rows:
-    found = canal_text.read_rows(data, table, *([settings.sink.terminator] if settings else []))
+    found = canal_text.read_rows(data, table, _dialect(settings).terminator)
     return _Rows(found.op, found.commit_ts, found.rows, found.old_rows)
 
 
 def _csv_rows(data: bytes, table: TableInfo, settings: Settings | None) -> _Rows:
-    dialect = CsvDialect.of(settings) if settings else CsvDialect()
+    dialect = _dialect(settings)
     names: list[str] | None = None
     if data.startswith(_HEADER):
         header, _, data = data.partition(dialect.terminator.encode())
         names = _header_names(header.decode("utf-8", "surrogateescape"), dialect.delimiter, table)
     fields = read_columns(data, dialect)
-    _check_names(fields, table)
+    check_names(fields[1:_META_FIELDS], table)
     form = _csv_form(fields, table, names, settings)
     op = _operations(form.op)
     commit_ts = (
@@ -220,17 +224,6 @@ def _header_names(header: str, delimiter: str, table: TableInfo) -> list[str]:
         if header.endswith(columns)
         else header.split(delimiter)
     )
-
-
-def _check_names(fields: list[pa.BinaryArray], table: TableInfo) -> None:
-    """Each line says whose it is; lines that lack a field, or of another table, say something else."""
-    for field, name in zip(fields[1:_META_FIELDS], (table.table, table.schema), strict=False):
-        same = pc.fill_null(pc.equal(field, name.encode("utf-8", "surrogateescape")), False)
-        if not pc.all(same).as_py():
-            other = field.filter(pc.invert(same))[0].as_py()
-            raise InvalidTree(
-                f"a line has {other!r:.80} where the fields of {table.schema}.{table.table} have {name!r:.80}"
-            )
 
 
 def _joined_updates(lines: _Rows, is_update: pa.BooleanArray) -> _Rows:

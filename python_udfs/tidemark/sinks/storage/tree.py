@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
 
 from tidemark.config import Settings
 from tidemark.encode import paths
@@ -26,7 +25,8 @@ EXTENSIONS = (*READABLE, ".avro", ".messages")
 _INDEX = re.compile(r"CDC(?:_(?P<dispatcher>[^/]+))?\.index")
 _DATE = re.compile(r"(?:19|20|21)\d\d(?:-\d\d(?:-\d\d)?)?", re.ASCII)
 _DATE_LENGTHS = {"year": len("2024"), "month": len("2024-05"), "day": len("2024-05-09")}
-_TS_LOGICAL_BITS = 18
+# As a difference of two ts.
+_DAY = 24 * 60 * 60 * 1000 << 18
 
 
 @dataclass(frozen=True)
@@ -125,10 +125,9 @@ def _are_dates(names: list[str], version: int, separator: str | None) -> bool:
     if separator is not None and all(len(name) == _DATE_LENGTHS[separator] for name in names):
         return True
     try:
-        created = datetime.fromtimestamp((version >> _TS_LOGICAL_BITS) / 1000, timezone.utc)
         # Dates are those of a time zone.
-        first = (created - timedelta(days=1)).isoformat()
-    except (ValueError, OverflowError, OSError):
+        first = paths.date_folder(max(version - _DAY, 0), "day")
+    except OverflowError:
         # No ts: a version of somebody's own.
         return True
     return all(name >= first[: len(name)] for name in names)
@@ -168,13 +167,17 @@ def _sort_in(tree: Tree, entry: Entry) -> None:
         tree.strangers.append(entry.path)
 
 
+def parse_data_name(name: str) -> paths.FileName:
+    """What the name of a data file says, of whichever protocol it is: numbers are those of the folder."""
+    return paths.parse_file_name(name, next((ending for ending in EXTENSIONS if name.endswith(ending)), ""))
+
+
 def _data_file(entry: Entry) -> DataFile | None:
-    extension = next((ending for ending in EXTENSIONS if entry.name.endswith(ending)), "")
     try:
-        name = paths.parse_file_name(entry.name, extension)
+        name = parse_data_name(entry.name)
     except InvalidFileName:
         return None
-    return DataFile(entry.path, name.index, name.dispatcher, extension, entry.size)
+    return DataFile(entry.path, name.index, name.dispatcher, name.extension, entry.size)
 
 
 def _identify(tree: Tree, folder: Folder) -> list[str]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from tidemark.encode import types
 from tidemark.encode.strings import as_bytes, as_text, data_of, offsets_of
 from tidemark.sinks.storage.errors import InvalidTree
-from tidemark.wire.table_info import Column
+from tidemark.wire.table_info import Column, TableInfo
 from tidemark.wire.types import Kind, arrow_type
 
 _INVALID = 255
@@ -21,6 +21,17 @@ _HEX = np.full(256, _INVALID, np.uint8)
 _HEX[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 _HEX[np.frombuffer(b"ABCDEF", np.uint8)] = np.arange(10, 16)
 _NUMBERS = (Kind.INTEGER, Kind.BIT, Kind.FLOAT, Kind.DOUBLE, Kind.DECIMAL)
+
+
+def check_names(found: list[pa.Array], table: TableInfo) -> None:
+    """Each line says whose it is, first its table; lines that lack a field, or of another table, say something else."""
+    for values, name in zip(found, (table.table, table.schema), strict=False):
+        same = pc.fill_null(pc.equal(as_bytes(values), name.encode("utf-8", "surrogateescape")), False)
+        if not pc.all(same).as_py():
+            other = values.filter(pc.invert(same))[0].as_py()
+            raise InvalidTree(
+                f"a line has {other!r:.80} where the fields of {table.schema}.{table.table} have {name!r:.80}"
+            )
 
 
 def csv_values(text: pa.BinaryArray, column: Column, binary_encoding_method: str) -> pa.Array:
