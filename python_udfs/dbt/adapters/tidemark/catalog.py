@@ -69,13 +69,13 @@ class CatalogMethods(metaclass=AdapterMeta):
     def prepared_view(self, select: str, name: str) -> list[str]:
         """The columns of a query, and a temporary view of this name for it: reading from that, Spark does not analyse the query again."""
         with self.connections.exception_handler(select):
-            found = self.connections.spark_session().sql(select)
+            found = self.connections.model_session().sql(select)
             found.createOrReplaceTempView(name)
             return found.columns
 
     @available
     def drop_prepared_view(self, name: str) -> None:
-        self.connections.spark_session().catalog.dropTempView(name)
+        self.connections.model_session().catalog.dropTempView(name)
 
     @available
     def data_files(self, tables: list[BaseRelation]) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from dbt_common.exceptions import DbtConfigError, DbtDatabaseError, DbtRuntimeEr
 
 from dbt.adapters.tidemark.messages import short_message
 from tidemark.errors import TidemarkError
-from tidemark.spark.session import note_change, session
+from tidemark.spark.session import forget_files, inlining_session, note_change, session
 from tidemark.spark.state import state_dir
 
 logger = AdapterLogger("Tidemark")
@@ -72,6 +73,8 @@ class TidemarkConnectionManager(SparkConnectionManager):
     TYPE = "tidemark"
     # dbt opens connections through a class method, but what a session needs is known per project.
     project: ClassVar[Any] = None
+    # How the model of a thread runs.
+    _model = threading.local()
 
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
@@ -90,9 +93,27 @@ class TidemarkConnectionManager(SparkConnectionManager):
             raise DbtRuntimeError(str(error)) from None
 
     @classmethod
+    def model_session(cls):
+        """The session for the statements of the calling thread's model."""
+        spark = cls.spark_session()
+        return inlining_session() if getattr(cls._model, "inlines_ctes", False) else spark
+
+    @classmethod
+    def begin_model(cls, inlines_ctes: bool) -> None:
+        cls._model.inlines_ctes = inlines_ctes
+        if inlines_ctes:
+            forget_files(cls.model_session())
+
+    @classmethod
+    def end_model(cls) -> None:
+        if getattr(cls._model, "inlines_ctes", False):
+            cls._model.inlines_ctes = False
+            forget_files(cls.spark_session())
+
+    @classmethod
     def open(cls, connection: Connection) -> Connection:
         if connection.state != ConnectionState.OPEN:
-            connection.handle = SessionConnectionWrapper(TidemarkHandle(cls.spark_session))  # type: ignore[arg-type]
+            connection.handle = SessionConnectionWrapper(TidemarkHandle(cls.model_session))  # type: ignore[arg-type]
             connection.state = ConnectionState.OPEN
         return connection
 

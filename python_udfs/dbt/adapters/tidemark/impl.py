@@ -52,10 +52,20 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
 
     def submit_python_job(self, parsed_model: dict, compiled_code: str):
         helper = InProcessPythonJob(parsed_model, self.config.credentials)
-        helper.session = self.connections.spark_session()
+        helper.session = self.connections.model_session()
         response = self.generate_python_submission_response(helper.submit(compiled_code))
         note_change()
         return response
+
+    def pre_model_hook(self, config: Any) -> Any:
+        """Called before a model runs. `inline_ctes` is for models that need no temporary view of their compilation (tidemark.spark.session.inlining_session)."""
+        self.connections.begin_model(inlines_ctes=bool(config.get("inline_ctes")))
+        return super().pre_model_hook(config)
+
+    def post_model_hook(self, config: Any, context: Any) -> None:
+        """Called when a model ends, however it ends."""
+        self.connections.end_model()
+        super().post_model_hook(config, context)
 
     def sink_values(self) -> dict[str, Any]:
         """The vars that say what a sink does."""
