@@ -218,6 +218,43 @@ def test_a_view_of_tables_that_dbt_does_not_know_is_always_made(mini):
     assert told(mini, "v", "--select", "v") != "unchanged"
 
 
+def test_ctes_are_put_in_place_as_they_are_read_only_where_a_model_asks_for_it(mini):
+    """Where two have one name, Spark's old way to read them takes the outer one: that is how the two ways are told apart."""
+    nested = "with a as (select 1 as x), b as (with a as (select 2 as x) select * from a) select * from b"
+    for kind in ("table", "view", "incremental"):
+        mini.model(f"plain_{kind}", f"{{{{ config(materialized='{kind}') }}}} {nested}")
+        mini.model(f"inlined_{kind}", f"{{{{ config(materialized='{kind}', inline_ctes=true) }}}} {nested}")
+        mini.model(f"reads_{kind}", f"with a as (select * from {{{{ ref('inlined_{kind}') }}}}) select * from a")
+    mini.ok("run")
+    for kind in ("table", "view", "incremental"):
+        assert mini.table(f"plain_{kind}") == [{"x": 2}]
+        assert mini.table(f"inlined_{kind}") == mini.table(f"reads_{kind}") == [{"x": 1}]
+
+
+def test_models_with_ctes_in_place_and_others_read_what_each_other_writes(mini):
+    by_part = "materialized='incremental', partition_by='part'"
+    mini.model("a", f"{{{{ config({by_part}) }}}} select {{{{ var('n') }}}} as n, 1 as part")
+    mini.model("b", f"{{{{ config({by_part}, inline_ctes=true) }}}} select * from {{{{ ref('a') }}}}")
+    mini.model("c", f"{{{{ config({by_part}) }}}} select * from {{{{ ref('b') }}}}")
+    mini.model("d", f"{{{{ config({by_part}, inline_ctes=true) }}}} select * from {{{{ ref('c') }}}}")
+    for n in (1, 2, 3):
+        mini.ok("run", n=n)
+        for name in ("a", "b", "c", "d"):
+            assert mini.table(name) == [{"n": n, "part": 1}]
+
+
+def test_a_model_that_fails_with_ctes_in_place_leaves_the_next_one_as_it_is(mini):
+    mini.model("a", "{{ config(materialized='table', inline_ctes=true) }} select raise_error('no') as x")
+    mini.model("b", "{{ config(materialized='table', inline_ctes=true) }} select raise_error('no') as x")
+    assert "no" in mini.fails("run")
+    for name in ("a", "b"):
+        mini.model(
+            name, "with a as (select 1 as x), b as (with a as (select 2 as x) select * from a) select * from b"
+        )
+    mini.ok("run")
+    assert mini.table("a") == mini.table("b") == [{"x": 2}]
+
+
 def test_unique_key_is_refused_with_what_to_do(mini):
     mini.model("t", "{{ config(materialized='incremental', unique_key='a') }} select 1 as a")
     assert "partition_by" in mini.fails("run")
