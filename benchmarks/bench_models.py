@@ -3,7 +3,7 @@
     python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000] [--again]
 
 Three clusters write the same active-active table (benchmarks/clusters_stream.py). dbt and Spark run in this process, as in a real run; Spark and the seeds are there before the
-clock starts. Give --rows twice as large to see how time grows. With --again a fourth run has as many rows as the first, in a session in which Java has compiled its code. Reported are:
+clock starts. Of the runs without rows and of those with a little more, the faster of two counts. Give --rows twice as large to see how time grows. With --again a fourth run has as many rows as the first, in a session in which Java has compiled its code. Reported are:
 
     seconds      what a run took
     CPU s        core seconds of all processes together: the same without what others do on the machine
@@ -60,10 +60,13 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
     dbt(folder, "seed")
     first = dbt(folder, "run", "--select", "+current_rows")
     empty = min(dbt(folder, "run", "--select", "+current_rows") for _ in range(2))
-    write(clusters, 0)
-    quiet = dbt(folder, "run", "--select", "+current_rows")
-    more = write(clusters, args.more)
-    second = dbt(folder, "run", "--select", "+current_rows")
+    quiet, second = [], []
+    for _ in range(2):
+        write(clusters, 0)
+        quiet.append(dbt(folder, "run", "--select", "+current_rows"))
+        more = write(clusters, args.more)
+        second.append(dbt(folder, "run", "--select", "+current_rows"))
+    quiet, second = min(quiet), min(second)
     runs = [("first", rows, first), ("nothing new", 0, empty), ("resolved events only", 0, quiet)]
     runs.append(("a little more", more, second))
     if args.again:
@@ -73,12 +76,12 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
     for what, count, run in runs:
         beyond = f"{count / max(run.seconds - empty.seconds, 0.001):,.0f}" if count == rows else ""
         print(f"{what:28}{count:12,}{run.seconds:9.1f}{run.cpu:8.1f}{count / run.seconds:10,.0f}{beyond:>14}")
-    share = (first.seconds - empty.seconds) * more / rows
-    expected = empty.seconds + share
-    print(
-        f"\n{more:,} more rows: {second.seconds:.1f} s; a run without anything new and their share of the first run: "
-        f"{expected:.1f} s ({second.seconds / expected - 1:+.1%})"
-    )
+    for what, base in (("without anything new", empty), ("with resolved events only", quiet)):
+        expected = base.seconds + (first.seconds - base.seconds) * more / rows
+        print(
+            f"\n{more:,} more rows: {second.seconds:.1f} s; a run {what} and their share of the first run: "
+            f"{expected:.1f} s ({second.seconds / expected - 1:+.1%})"
+        )
 
 
 def write(clusters: list[Cluster], rows: int) -> int:

@@ -10,8 +10,10 @@
 {% macro spark_value(column, text, written_as=none) %}
   {%- set kind = column.type_name -%}
   {%- set is_other = written_as is not none and not tidemark.is_written_alike(column, written_as) -%}
-  {%- set text = tidemark.shown_text(written_as, text) if is_other else text -%}
   {%- set numbers = ('tinyint', 'smallint', 'mediumint', 'int', 'bigint', 'year', 'bit') -%}
+  {#- the number of a member, not its name, becomes a number -#}
+  {%- set is_member_number = is_other and written_as.type_name in ('enum', 'set') and kind in numbers + ('decimal', 'float', 'double') -%}
+  {%- set text = tidemark.shown_text(written_as, text) if is_other and not is_member_number else text -%}
   {#- a number with a fraction is rounded, as MySQL does -#}
   {%- set number = 'round(try_cast(' ~ text ~ ' as decimal(38, 10)))' if is_other and written_as.type_name not in numbers else text -%}
   {%- if column.name == '_tidb_origin_ts' and tidemark.is_active_active_mode() -%}
@@ -31,7 +33,7 @@
   {%- elif kind == 'date' -%}
     {{ return('try_cast(' ~ text ~ ' as date)') }}
   {%- elif kind in ('datetime', 'timestamp') -%}
-    {{ return('try_cast(' ~ text ~ ' as timestamp)') }}
+    {{ return(tidemark.rounded_time('try_cast(' ~ text ~ ' as timestamp)', [column.decimal, 0] | max, written_as)) }}
   {%- elif kind in ('enum', 'set') and is_other and written_as.type_name not in numbers -%}
     {%- set members = 'filter(array(' ~ tidemark.text_literals(column.elems) ~ '), member -> ' -%}
     {%- if kind == 'set' -%}
@@ -48,6 +50,17 @@
   {%- else -%}
     {{ return(text) }}
   {%- endif -%}
+{% endmacro %}
+
+
+{# A timestamp with this many digits of its second, of which it may have been written with more; a half is rounded up, as MySQL does. #}
+{% macro rounded_time(value, digits, written_as) %}
+  {%- if written_as is none or written_as.type_name not in ('datetime', 'timestamp') or written_as.decimal <= digits -%}
+    {{ return(value) }}
+  {%- endif -%}
+  {%- set unit = 10 ** (6 - digits) -%}
+  {%- set micros = 'unix_micros(' ~ value ~ ') + ' ~ unit // 2 -%}
+  {{ return('timestamp_micros(' ~ micros ~ ' - pmod(' ~ micros ~ ', ' ~ unit ~ '))') }}
 {% endmacro %}
 
 

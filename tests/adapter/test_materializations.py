@@ -224,7 +224,9 @@ def test_ctes_are_put_in_place_as_they_are_read_only_where_a_model_asks_for_it(m
     for kind in ("table", "view", "incremental"):
         mini.model(f"plain_{kind}", f"{{{{ config(materialized='{kind}') }}}} {nested}")
         mini.model(f"inlined_{kind}", f"{{{{ config(materialized='{kind}', inline_ctes=true) }}}} {nested}")
-        mini.model(f"reads_{kind}", f"with a as (select * from {{{{ ref('inlined_{kind}') }}}}) select * from a")
+        mini.model(
+            f"reads_{kind}", f"with a as (select * from {{{{ ref('inlined_{kind}') }}}}) select * from a"
+        )
     mini.ok("run")
     for kind in ("table", "view", "incremental"):
         assert mini.table(f"plain_{kind}") == [{"x": 2}]
@@ -249,7 +251,8 @@ def test_a_model_that_fails_with_ctes_in_place_leaves_the_next_one_as_it_is(mini
     assert "no" in mini.fails("run")
     for name in ("a", "b"):
         mini.model(
-            name, "with a as (select 1 as x), b as (with a as (select 2 as x) select * from a) select * from b"
+            name,
+            "with a as (select 1 as x), b as (with a as (select 2 as x) select * from a) select * from b",
         )
     mini.ok("run")
     assert mini.table("a") == mini.table("b") == [{"x": 2}]

@@ -37,6 +37,9 @@ BEFORE = [
             "grown enum('t','a')",
             "sorted enum('a','A','b')",
             f"many set({','.join(MEMBERS)})",
+            "rank enum('low','high')",
+            "flags set('x','y','z')",
+            "seen datetime(6)",
         )
     )
 ]
@@ -55,12 +58,15 @@ AFTER = [
     replace(BEFORE[13], elems=(TALL, "a", "A")),
     replace(column("sorted enum('b','A','a')", 14), id=46),
     BEFORE[15],
-    column("added int not null default '7'", 16, added=True),
-    column("added_text varchar(10) default 'plus'", 17, added=True),
-    column("added_letter enum('p','q') default 'q'", 18, added=True),
-    replace(column("added_bits bit(8)", 19), origin_default="\x05"),
+    replace(column("rank int", 16), id=47),
+    replace(column("flags decimal(8,1)", 17), id=48),
+    replace(column("seen datetime(2)", 18), id=49),
+    column("added int not null default '7'", 19, added=True),
+    column("added_text varchar(10) default 'plus'", 20, added=True),
+    column("added_letter enum('p','q') default 'q'", 21, added=True),
+    replace(column("added_bits bit(8)", 22), origin_default="\x05"),
     # Beside the bytes, of which a text cannot have all.
-    replace(column("more_bits bit(8)", 20), origin_default="\ufffd", origin_default_bit="gQ=="),
+    replace(column("more_bits bit(8)", 23), origin_default="\ufffd", origin_default_bit="gQ=="),
 ]
 AT = "2025-02-03 04:05:06.070809"
 FIRST = {
@@ -80,12 +86,15 @@ FIRST = {
     "grown": 1,
     "sorted": 2,
     "many": 2**63 + 1,
+    "rank": 2,
+    "flags": 5,
+    "seen": "1969-12-31 23:59:59.995000",
 }
 NOTHING = dict.fromkeys(FIRST)
 # What does not fit the new type is null.
 MISFITS = {**NOTHING, "id": 2, "size": "xxl", "number": "twelve", "letters": 0, "sorted": 0}
 ADDED = {"added": 8, "added_text": None, "added_letter": 1, "added_bits": 6, "more_bits": 7}
-LATE = {"new_name": "n", "colour": "blue", "size": 1, "amount": 3, "price": 4, "raw": b"\xfe"}
+LATE = {"new_name": "n", "colour": "blue", "size": 1, "amount": 3, "price": 4, "raw": b"\xfe", "rank": 9}
 
 
 def versions():
@@ -168,13 +177,16 @@ def test_values_have_the_types_of_the_latest_columns_whatever_they_were_written_
             grown=TALL,
             sorted="A",
             many="m0,m63",
+            rank=2,
+            flags=Decimal("5.0"),
+            seen=datetime(1970, 1, 1),
             **defaults,
         ),
         2: {**dict.fromkeys(rows[1]), "id": 2, "letters": "", "sorted": "", **defaults},
         3: dict(
             **{"id": 3, "big": None, "at": None, "bytes": None, "letter": None, "letters": None, "doc": None},
             **{**LATE, "size": "s", "raw": bytearray(b"\xfe")},
-            **{"grown": None, "sorted": None, "many": None},
+            **{"grown": None, "sorted": None, "many": None, "flags": None, "seen": None},
             **{**ADDED, "added_letter": "p"},
         ),
     }
