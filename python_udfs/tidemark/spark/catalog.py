@@ -62,7 +62,7 @@ class Catalog:
         self._session = spark._jsparkSession.sessionState()
         self._catalog = spark._jsparkSession.sharedState().externalCatalog()
         self._folder = folder
-        self._written: dict[tuple[str, str], str] = {}
+        self._written: dict[tuple[str, str], dict[str, Any]] = {}
         self._guard = threading.Lock()
         self._texts = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
         self._texts.registerModule(self._jvm.com.fasterxml.jackson.module.scala.DefaultScalaModule())
@@ -75,7 +75,11 @@ class Catalog:
             for path in schema.parent.glob("*.json"):
                 entry = _read(path)
                 self._create_entry(path.parent.name, path.stem, entry)
-                self._written[path.parent.name, path.stem] = _text(entry)
+                self._written[path.parent.name, path.stem] = entry
+
+    def entry(self, schema: str, name: str) -> dict[str, Any] | None:
+        """What is written down of a table or view; to ask Java for a part of it takes a hundred times as long."""
+        return self._written.get((schema.lower(), name.lower()))
 
     def note(self, statement: str | None) -> None:
         """Write down what a statement has changed; without one, whatever has changed."""
@@ -93,7 +97,7 @@ class Catalog:
         for path in self._folder.iterdir():
             if path.name not in schemas:
                 shutil.rmtree(path)
-                self._written = {key: text for key, text in self._written.items() if key[0] != path.name}
+                self._written = {key: entry for key, entry in self._written.items() if key[0] != path.name}
         for schema, names in schemas.items():
             self._schema_folder(schema)
             known = {name for of, name in self._written if of == schema}
@@ -112,16 +116,16 @@ class Catalog:
         if not self._catalog.databaseExists(schema) or not self._catalog.tableExists(schema, name):
             self._remove(schema, name)
             return
-        text = self._entry(schema, name)
-        if text != self._written.get((schema, name)):
-            _replace(self._schema_folder(schema) / _file_name(name), text)
-            self._written[schema, name] = text
+        entry = self._entry(schema, name)
+        if entry != self._written.get((schema, name)):
+            _replace(self._schema_folder(schema) / _file_name(name), _text(entry))
+            self._written[schema, name] = entry
 
     def _remove(self, schema: str, name: str) -> None:
         if self._written.pop((schema, name), None) is not None:
             (self._folder / schema / _file_name(name)).unlink(missing_ok=True)
 
-    def _entry(self, schema: str, name: str) -> str:
+    def _entry(self, schema: str, name: str) -> dict[str, Any]:
         table = self._catalog.getTable(schema, name)
         storage = table.storage()
         entry = {
@@ -141,7 +145,7 @@ class Catalog:
                 "partitioned_by": _list(table.partitionColumnNames()),
                 "partitions": self._partitions(table, schema, name),
             }
-        return _text(entry)
+        return entry
 
     def _partitions(self, table: Any, schema: str, name: str) -> list[str] | None:
         """The names of the partitions, whose files are below the table; None where files, not the catalog, say which there are."""

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from tidemark.errors import TidemarkError
 from tidemark.spark import class_archive
@@ -82,6 +83,11 @@ def note_change(statement: str | None = None) -> None:
     """What a statement, or something else, has changed of the catalog outlives the process from here on."""
     if _catalog is not None:
         _catalog.note(statement)
+
+
+def catalog_entry(schema: str, name: str) -> dict[str, Any] | None:
+    """What is written down of a table or view; None also where Spark's own catalog keeps it."""
+    return _catalog.entry(schema, name) if _catalog is not None else None
 
 
 def stop() -> None:

@@ -14,6 +14,7 @@ from dbt.flags import get_flags
 from pyspark.sql.types import StructType
 
 import tidemark
+from tidemark.spark.session import catalog_entry
 
 
 class JavaClasses(NamedTuple):
@@ -38,6 +39,9 @@ class CatalogMethods(metaclass=AdapterMeta):
     @available
     def table_property(self, relation: BaseRelation, name: str) -> str | None:
         """A property of a table or view that is there."""
+        entry = catalog_entry(relation.schema, relation.identifier)
+        if entry is not None:
+            return entry["properties"].get(name)
         found = self._catalog().getTableMetadata(self._identifier(relation)).properties().get(name)
         return found.get() if found.isDefined() else None
 
@@ -53,6 +57,9 @@ class CatalogMethods(metaclass=AdapterMeta):
     @available
     def partition_names(self, relation: BaseRelation) -> list[str]:
         """The partitions of a table that is there, as `show partitions` names them."""
+        entry = catalog_entry(relation.schema, relation.identifier)
+        if entry is not None and entry.get("partitions") is not None:
+            return entry["partitions"]
         names = self._catalog().listPartitionNames(self._identifier(relation), self._java().Option.empty())
         return names.mkString("\n").split("\n") if names.nonEmpty() else []
 
@@ -99,14 +106,14 @@ class CatalogMethods(metaclass=AdapterMeta):
             return None
         if not all(map(self.is_there, parents)):
             return None
-        columns = [self._catalog().getTableMetadata(self._identifier(parent)).schema() for parent in parents]
-        if any(found.isEmpty() for found in columns):
+        columns = [self._columns(parent) for parent in parents]
+        if None in columns:
             return None
         settings = self.remembered("settings of views") or self.remember(
             "settings of views", self._sql_settings()
         )
         functions = self.remembered("functions") or self.remember("functions", _source_digest())
-        parts = [functions, settings, *texts, *(found.json() for found in columns)]
+        parts = [functions, settings, *texts, *columns]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
     def _sql_settings(self) -> str:
@@ -117,14 +124,20 @@ class CatalogMethods(metaclass=AdapterMeta):
 
     def get_columns_in_relation(self, relation: BaseRelation) -> list:
         """dbt-spark's own describes the relation. It is still asked for what the catalog does not know: temporary views, columns of Delta tables."""
-        identifier = self._identifier(relation)
-        columns = None
-        if self._catalog().tableExists(identifier):
-            columns = self._catalog().getTableMetadata(identifier).schema()
-        if columns is None or columns.isEmpty():
+        columns = self._columns(relation) if self.is_there(relation) else None
+        if columns is None:
             return super().get_columns_in_relation(relation)  # type: ignore[misc]
-        fields = StructType.fromJson(json.loads(columns.json())).fields
+        fields = StructType.fromJson(json.loads(columns)).fields
         return [self.Column(field.name, field.dataType.simpleString()) for field in fields]
+
+    def _columns(self, relation: BaseRelation) -> str | None:
+        """The columns of a table or view that is there, as JSON; None if the catalog does not know them."""
+        entry = catalog_entry(relation.schema, relation.identifier)
+        if entry is not None:
+            found = entry["columns"]
+        else:
+            found = self._catalog().getTableMetadata(self._identifier(relation)).schema().json()
+        return found if json.loads(found)["fields"] else None
 
     def _catalog(self) -> Any:
         return self._java().session._jsparkSession.sessionState().catalog()
