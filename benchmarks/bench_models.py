@@ -3,7 +3,7 @@
     python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000] [--again]
 
 Three clusters write the same active-active table (benchmarks/clusters_stream.py). dbt and Spark run in this process, as in a real run; Spark and the seeds are there before the
-clock starts. Of the runs without rows and of those with a little more, the faster of two counts. Give --rows twice as large to see how time grows. With --again a fourth run has as many rows as the first, in a session in which Java has compiled its code. Reported are:
+clock starts. Of the runs without rows and of those with a little more, the faster of two counts. Give --rows twice as large to see how time grows. With --again a last run has as many rows as the first, in a session in which Java has compiled its code. Reported are:
 
     seconds      what a run took
     CPU s        core seconds of all processes together: the same without what others do on the machine
@@ -60,13 +60,13 @@ def measure(folder: Path, args: argparse.Namespace) -> None:
     dbt(folder, "seed")
     first = dbt(folder, "run", "--select", "+current_rows")
     empty = min(dbt(folder, "run", "--select", "+current_rows") for _ in range(2))
-    quiet, second = [], []
+    without_rows, with_more = [], []
     for _ in range(2):
         write(clusters, 0)
-        quiet.append(dbt(folder, "run", "--select", "+current_rows"))
+        without_rows.append(dbt(folder, "run", "--select", "+current_rows"))
         more = write(clusters, args.more)
-        second.append(dbt(folder, "run", "--select", "+current_rows"))
-    quiet, second = min(quiet), min(second)
+        with_more.append(dbt(folder, "run", "--select", "+current_rows"))
+    quiet, second = min(without_rows), min(with_more)
     runs = [("first", rows, first), ("nothing new", 0, empty), ("resolved events only", 0, quiet)]
     runs.append(("a little more", more, second))
     if args.again:

@@ -49,7 +49,9 @@
 
     reached as (
         select
-            versions.*,
+            versions.upstream_id,
+            versions.table_id,
+            versions.valid_from_ts,
             coalesce(versions.valid_to_ts > checkpoints.checkpoint_ts, true) as is_in_force,
             last_value(coalesce(versions.valid_to_ts > checkpoints.checkpoint_ts, true)) over (
                 partition by versions.upstream_id, versions.table_id

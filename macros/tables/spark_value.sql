@@ -55,7 +55,7 @@
 
 {# A timestamp with this many digits of its second, of which it may have been written with more; a half is rounded up, as MySQL does. #}
 {% macro rounded_time(value, digits, written_as) %}
-  {%- if written_as is none or written_as.type_name not in ('datetime', 'timestamp') or written_as.decimal <= digits -%}
+  {%- if written_as is none or digits == 6 or written_as.type_name in ('datetime', 'timestamp') and written_as.decimal <= digits -%}
     {{ return(value) }}
   {%- endif -%}
   {%- set unit = 10 ** (6 - digits) -%}

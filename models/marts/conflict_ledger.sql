@@ -1,18 +1,6 @@
 -- one row per write that met another cluster's write of the same key: which of the two won, by which rule, and what differs
-with row_policy as (
+with writes as (
     select * from {{ ref('row_policy') }} where policy_op is not null
-),
-
-table_versions as (
-    select * from {{ ref('table_versions') }}
-),
-
-table_names as (
-    {{ tidemark.last_names('table_versions') }}
-),
-
-writes as (
-    {{ tidemark.with_last_names('row_policy', 'table_names') }}
 ),
 
 -- the write that holds the key when this one is applied

@@ -1,24 +1,12 @@
 -- one row per key of an active-active table and cluster whose row is not the one that all clusters should end with, and why
 {% set lag = (var('replication_lag_seconds') * 1000) | int ~ ' * 262144L' %}
 
-with row_policy as (
+with row_changes as (
     select * from {{ ref('row_policy') }} where is_active_active and reason <> 'filtered_table'
 ),
 
-table_history as (
-    select * from {{ ref('table_versions') }}
-),
-
-table_names as (
-    {{ tidemark.last_names('table_history') }}
-),
-
-row_changes as (
-    {{ tidemark.with_last_names('row_policy', 'table_names') }}
-),
-
 table_versions as (
-    {{ tidemark.with_last_names('table_history', 'table_names') }}
+    select * from {{ ref('table_versions') }}
 ),
 
 -- drop partition, truncate partition

@@ -77,9 +77,9 @@ class Catalog:
                 self._create_entry(path.parent.name, path.stem, entry)
                 self._written[path.parent.name, path.stem] = entry
 
-    def entry(self, schema: str, name: str) -> dict[str, Any] | None:
+    def entry(self, schema: str | None, name: str) -> dict[str, Any] | None:
         """What is written down of a table or view; to ask Java for a part of it takes a hundred times as long."""
-        return self._written.get((schema.lower(), name.lower()))
+        return self._written.get((schema.lower(), name.lower())) if schema else None
 
     def note(self, statement: str | None) -> None:
         """Write down what a statement has changed; without one, whatever has changed."""

@@ -1,4 +1,4 @@
-"""The one Spark session of a process, with Tidemark's UDFs and data sources in it."""
+"""The Spark session of a process, with Tidemark's UDFs and data sources in it; and a second one on the same tables, which reads CTEs in another way."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ class SparkNotStarted(TidemarkError):
 _guard = threading.Lock()
 _session = None
 _inlining = None
+# The Java side, and its class of sessions.
+_java_sessions: tuple[Any, Any] | None = None
 _catalog: Catalog | None = None
 _lock: StateLock | None = None
 # The session that is active for a thread: to ask Java each time takes longer than what most callers want of it.
@@ -56,7 +58,7 @@ def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], N
 
 
 def inlining_session():
-    """A second session on the same tables, for queries whose common table expressions (CTEs) may be put in place as they are read; `session` was called before.
+    """The second session, for queries whose common table expressions (CTEs) may be put in place as they are read; `session` was called before.
 
     Spark gives every use of a CTE new columns and, to put it in place later, renames those of all that it stands for: for a chain of them this takes a quarter of the time of a
     small statement. The old way to read CTEs does without, but takes the outer one of two with one name, and computes one that is used twice twice, also where that gives
@@ -67,11 +69,18 @@ def inlining_session():
         if _inlining is None:
             from pyspark.sql import SparkSession
 
-            clone = _session._jsparkSession.cloneSession()
-            _inlining = SparkSession(_session.sparkContext, clone)
-            _inlining.conf.set("spark.sql.legacy.ctePrecedencePolicy", "LEGACY")
+            clone = SparkSession(_session.sparkContext, _session._jsparkSession.cloneSession())
+            clone.conf.set("spark.sql.legacy.ctePrecedencePolicy", "LEGACY")
+            _inlining = clone
         _make_active(_inlining)
         return _inlining
+
+
+def forget_inlining_session() -> None:
+    """The next one has the settings and temporary views that the session has by then."""
+    global _inlining
+    with _guard:
+        _inlining = None
 
 
 def forget_files(spark) -> None:
@@ -85,7 +94,7 @@ def note_change(statement: str | None = None) -> None:
         _catalog.note(statement)
 
 
-def catalog_entry(schema: str, name: str) -> dict[str, Any] | None:
+def catalog_entry(schema: str | None, name: str) -> dict[str, Any] | None:
     """What is written down of a table or view; None also where Spark's own catalog keeps it."""
     return _catalog.entry(schema, name) if _catalog is not None else None
 
@@ -234,6 +243,10 @@ def _refuse_other_catalog(state_dir: Path) -> None:
 
 def _make_active(spark) -> None:
     """dbt runs models in threads of its own; Spark looks the session up by thread."""
+    global _java_sessions
     if getattr(_thread, "session", None) is not spark:
-        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+        # Each part of its name is a question to Java.
+        if _java_sessions is None or _java_sessions[0] is not spark._jvm:
+            _java_sessions = spark._jvm, spark._jvm.org.apache.spark.sql.classic.SparkSession
+        _java_sessions[1].setActiveSession(spark._jsparkSession)
         _thread.session = spark

@@ -59,7 +59,7 @@ class CatalogMethods(metaclass=AdapterMeta):
         """The partitions of a table that is there, as `show partitions` names them."""
         entry = catalog_entry(relation.schema, relation.identifier)
         if entry is not None and entry.get("partitions") is not None:
-            return entry["partitions"]
+            return list(entry["partitions"])
         names = self._catalog().listPartitionNames(self._identifier(relation), self._java().Option.empty())
         return names.mkString("\n").split("\n") if names.nonEmpty() else []
 

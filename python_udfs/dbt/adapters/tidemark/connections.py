@@ -1,4 +1,4 @@
-"""Connections of dbt's threads to the one Spark session of the process."""
+"""Connections of dbt's threads to the Spark sessions of the process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,13 @@ from dbt_common.exceptions import DbtConfigError, DbtDatabaseError, DbtRuntimeEr
 
 from dbt.adapters.tidemark.messages import short_message
 from tidemark.errors import TidemarkError
-from tidemark.spark.session import forget_files, inlining_session, note_change, session
+from tidemark.spark.session import (
+    forget_files,
+    forget_inlining_session,
+    inlining_session,
+    note_change,
+    session,
+)
 from tidemark.spark.state import state_dir
 
 logger = AdapterLogger("Tidemark")
@@ -79,6 +85,7 @@ class TidemarkConnectionManager(SparkConnectionManager):
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
         type(self).project = config
+        forget_inlining_session()
 
     @classmethod
     def spark_session(cls):
@@ -95,19 +102,21 @@ class TidemarkConnectionManager(SparkConnectionManager):
     @classmethod
     def model_session(cls):
         """The session for the statements of the calling thread's model."""
-        spark = cls.spark_session()
-        return inlining_session() if getattr(cls._model, "inlines_ctes", False) else spark
+        return inlining_session() if getattr(cls._model, "inlines_ctes", False) else cls.spark_session()
 
     @classmethod
     def begin_model(cls, inlines_ctes: bool) -> None:
+        """Each session forgets what the other one may have written: the second before a model that runs in it, the first after that. dbt's order of models does the rest."""
         cls._model.inlines_ctes = inlines_ctes
         if inlines_ctes:
-            forget_files(cls.model_session())
+            cls.spark_session()
+            forget_files(inlining_session())
 
     @classmethod
     def end_model(cls) -> None:
-        if getattr(cls._model, "inlines_ctes", False):
-            cls._model.inlines_ctes = False
+        was_inlined = getattr(cls._model, "inlines_ctes", False)
+        cls._model.inlines_ctes = False
+        if was_inlined:
             forget_files(cls.spark_session())
 
     @classmethod

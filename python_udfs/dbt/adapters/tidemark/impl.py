@@ -58,14 +58,16 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         return response
 
     def pre_model_hook(self, config: Any) -> Any:
-        """Called before a model runs. `inline_ctes` is for models that need no temporary view of their compilation (tidemark.spark.session.inlining_session)."""
+        """Called before a model runs. `inline_ctes` is for SQL models that read no temporary view (tidemark.spark.session.inlining_session)."""
         self.connections.begin_model(inlines_ctes=bool(config.get("inline_ctes")))
         return super().pre_model_hook(config)
 
     def post_model_hook(self, config: Any, context: Any) -> None:
         """Called when a model ends, however it ends."""
-        self.connections.end_model()
-        super().post_model_hook(config, context)
+        try:
+            self.connections.end_model()
+        finally:
+            super().post_model_hook(config, context)
 
     def sink_values(self) -> dict[str, Any]:
         """The vars that say what a sink does."""
