@@ -20,14 +20,15 @@
 {% endmacro %}
 
 
-{# A row for sink_checkpoints; `row_count` is SQL, `rows` where it is to be asked from: a relation with a condition, or none. #}
-{% macro add_checkpoint_sql(sink, previous_checkpoint_ts, checkpoint_ts, row_count, rows=none) %}
+{# A row for sink_checkpoints; `row_count` and `file_count` are SQL, `rows` where they are to be asked from: a relation with a condition, or none. #}
+{% macro add_checkpoint_sql(sink, previous_checkpoint_ts, checkpoint_ts, row_count, rows=none, file_count='cast(null as bigint)') %}
   {{ return(
     'insert into ' ~ tidemark.stored_table(ref('sink_checkpoints')) ~ ' partition (sink)'
     ~ ' select ' ~ tidemark.text_literal(tidemark.changefeed_id()) ~ ' as changefeed_id, '
     ~ tidemark.text_literal(tidemark.changefeed_setting('sink_place')) ~ ' as sink_uri, '
     ~ previous_checkpoint_ts ~ ' as previous_checkpoint_ts, ' ~ checkpoint_ts ~ ' as checkpoint_ts, '
-    ~ row_count ~ ' as row_count, current_timestamp() as written_at, ' ~ tidemark.text_literal(sink) ~ ' as sink'
+    ~ row_count ~ ' as row_count, current_timestamp() as written_at, '
+    ~ file_count ~ ' as file_count, ' ~ tidemark.text_literal(sink) ~ ' as sink'
     ~ (' from ' ~ rows if rows else '')
   ) }}
 {% endmacro %}
@@ -36,7 +37,7 @@
 {#
   Post-hook of a sink: everything up to its range's end is there.
 
-  report: what the sink has counted itself (after_ts, up_to_ts, rows), where it does. The rows of a run that ended before this hook are in the range, but not in the report.
+  report: what the sink has counted itself (after_ts, up_to_ts, rows, files), where it does. The rows of a run that ended before this hook are in the range, but not in the report.
 #}
 {% macro note_sink_checkpoint(sink, report=none) %}
   {%- set decided = ref('row_policy') -%}
@@ -45,7 +46,7 @@
     {{ return('') }}
   {%- endif -%}
   {%- if report and report.after_ts == range.after_ts and report.up_to_ts == range.up_to_ts -%}
-    {{ return(tidemark.add_checkpoint_sql(sink, range.after_ts, range.up_to_ts, report.rows)) }}
+    {{ return(tidemark.add_checkpoint_sql(sink, range.after_ts, range.up_to_ts, report.rows, file_count=report.files)) }}
   {%- endif -%}
   {{ return(tidemark.add_checkpoint_sql(
     sink, range.after_ts, range.up_to_ts, 'count(*)', decided ~ ' where policy_op is not null and ' ~ range.condition

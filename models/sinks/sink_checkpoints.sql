@@ -1,5 +1,5 @@
 -- one row per run of a sink that sent something: everything up to the checkpoint is there; sinks add their rows when done
-{{ config(materialized='incremental', partition_by='sink', full_refresh=false, on_schema_change='fail') }}
+{{ config(materialized='incremental', partition_by='sink', full_refresh=false, on_schema_change='append_new_columns') }}
 
 with final as (
     select
@@ -9,6 +9,7 @@ with final as (
         cast(null as bigint) as checkpoint_ts,
         cast(null as bigint) as row_count,
         cast(null as timestamp) as written_at,
+        cast(null as bigint) as file_count,
         cast(null as string) as sink
     from values (1) as nothing (one)
     where false

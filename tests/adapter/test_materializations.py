@@ -122,6 +122,17 @@ def test_an_incremental_model_with_other_columns_asks_for_a_full_refresh(mini):
     assert mini.table("t") == [{"b": 1}]
 
 
+def test_an_incremental_model_gets_the_columns_that_it_may_append(mini):
+    code = "{{{{ config(materialized='incremental', partition_by='p', on_schema_change='append_new_columns') }}}} select {}"
+    mini.model("t", code.format("1 as a, 1 as p"))
+    mini.ok("run")
+    mini.model("t", code.format("2 as a, 'x' as b, 2 as p"))
+    mini.ok("run")
+    assert mini.table("t", "p") == [{"a": 1, "b": None, "p": 1}, {"a": 2, "b": "x", "p": 2}]
+    mini.model("t", code.format("3 as a, 3 as p"))
+    assert "--full-refresh" in mini.fails("run"), "a column that is gone is another matter"
+
+
 def told(mini, name, *arguments):
     """What dbt says of a model that it has run."""
     return {node.node.name: node.message for node in mini.ok("run", *arguments).result.results}[name]

@@ -104,6 +104,7 @@ def test_a_second_run_without_new_rows_changes_nothing_and_the_checkpoint_is_in_
         f"select count(*) as n from {{schema}}.row_policy where commit_ts <= {row['checkpoint_ts']}"
     )
     assert row["row_count"] == sent["n"]
+    assert row["file_count"] == sum(map(is_data, files_below(tmp_path / "tree")))
 
 
 def test_a_second_writer_is_told_who_holds_the_tree(evolve, tmp_path):

@@ -69,8 +69,9 @@ class StorageWriter(DataSourceArrowWriter):
         for event in self._ddl_events():
             schema_files |= schema_files_of_ddl(event, layout, warnings, kept)
         published = publish(store, lease, layout, self.span, staged, schema_files)
-        rows = sum(file.rows for stream in staged for file in stream.files)
-        write_report(store, Report(self.span.start, self.span.end, rows, [*warnings, *published.warnings]))
+        files = [file for stream in staged for file in stream.files]
+        rows, warnings = sum(file.rows for file in files), [*warnings, *published.warnings]
+        write_report(store, Report(self.span.start, self.span.end, rows, len(files), warnings))
 
     def abort(self, messages: list[Staged | None]) -> None:
         """What was staged is removed by the next run; a publication that began is finished by it."""

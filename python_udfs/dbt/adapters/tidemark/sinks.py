@@ -58,7 +58,7 @@ class SinkMethods(metaclass=AdapterMeta):
 
     @available
     def storage_report(self) -> dict[str, Any] | None:
-        """What the model of this thread has published: after_ts, up_to_ts and rows."""
+        """What the model of this thread has published: after_ts, up_to_ts, rows and files."""
         tree: OpenTree | None = getattr(self._open, "tree", None)
         with explained():
             report = read_report(tree.store) if tree else None

@@ -13,10 +13,11 @@ REPORT = f"{WORK}/report.json"
 
 @dataclass(frozen=True)
 class Report:
-    # The range that was published, and the row changes in it.
+    # The range that was published, the row changes in it, and their data files.
     after_ts: int
     up_to_ts: int
     rows: int
+    files: int
     warnings: list[str] = field(default_factory=list)
 
 

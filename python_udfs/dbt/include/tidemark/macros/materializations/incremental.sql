@@ -2,6 +2,7 @@
   New rows arrive as whole partitions, which become visible together when the catalog learns of them; a partition that is written again is
   replaced. With `partition_by`, the model says which partition a row belongs to. Without it, every run appends one hidden partition.
   With `unique_key`, which needs `file_format: delta`, rows are merged into the table by one statement.
+  With `on_schema_change: append_new_columns`, columns that a table does not have yet are added to it, null in its rows.
   The first run and a full refresh build a new version beside and switch to it. Where the project says that a model has nothing new, it is left as it is.
 #}
 {% materialization incremental, adapter='tidemark', supported_languages=['sql', 'python'] %}
@@ -44,10 +45,14 @@
         'model ' ~ model['name'] ~ ' has file_format delta, its table has another; run it once with --full-refresh'
       ) %}
     {%- endif -%}
+    {%- set view = 'tidemark_rows_' ~ model['alias'] ~ '_' ~ invocation_id | replace('-', '_') -%}
+    {%- set offered = adapter.prepared_view(select, view) -%}
+    {%- if config.get('on_schema_change') == 'append_new_columns' -%}
+      {% do tidemark_append_columns(target_relation, current, view, hidden_columns) %}
+    {%- endif -%}
     {%- set columns = [] -%}
     {%- for column in adapter.get_columns_in_relation(current) if column.name not in columns -%}{% do columns.append(column.name) %}{%- endfor -%}
-    {%- set view = 'tidemark_rows_' ~ model['alias'] ~ '_' ~ invocation_id | replace('-', '_') -%}
-    {% do tidemark_check_columns(columns, adapter.prepared_view(select, view)) %}
+    {% do tidemark_check_columns(columns, offered) %}
     {%- if unique_key -%}
       {% do tidemark_run_main(get_merge_sql(current, view, unique_key, none)) %}
     {%- else -%}
@@ -62,6 +67,23 @@
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+
+{# Adds what a view has and a relation does not show to the table behind it. After a run that died between the two statements, only the second is left to do. #}
+{% macro tidemark_append_columns(relation, table, view, hidden_columns) %}
+  {%- set shown = adapter.get_columns_in_relation(relation) | map(attribute='name') | list + hidden_columns -%}
+  {%- set stored, missing, added = adapter.get_columns_in_relation(table) | map(attribute='name') | list, [], [] -%}
+  {%- for row in run_query('describe ' ~ view) if row[0] not in shown -%}
+    {% do missing.append(row[0]) %}
+    {%- if row[0] not in stored -%}{% do added.append(adapter.quote(row[0]) ~ ' ' ~ row[1]) %}{%- endif -%}
+  {%- endfor -%}
+  {%- if added -%}
+    {% do run_query('alter table ' ~ table ~ ' add columns (' ~ added | join(', ') ~ ')') %}
+  {%- endif -%}
+  {%- if missing -%}
+    {% do tidemark_switch_to(relation, table, hidden_columns) %}
+  {%- endif -%}
+{% endmacro %}
 
 
 {# Whether running the calling incremental model, which is built, would add nothing. A project that knows has a macro of this name. #}
