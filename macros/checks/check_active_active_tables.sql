@@ -85,6 +85,8 @@
       {% do exceptions.raise_compiler_error(
         'enable-active-active needs active-active tables only: ' ~ problems | unique | sort | join('; ')
         ~ '. Leave these tables out with the filter of the changefeed, or add what is missing'
+        ~ ('. TiCDC sends tables that do not list _tidb_commit_ts: take them with compat: {base: design, active_active_columns: ticdc}'
+           if '_tidb_commit_ts' in problems | join else '')
       ) %}
     {%- endif -%}
   {%- endif -%}

@@ -1,27 +1,36 @@
 """The switches between the design documents and TiCDC as shipped.
 
-`compat: design` is the default; `compat: ticdc` makes output that can be exchanged with a running TiCDC. Whatever is the same in both
-(partition expressions, payload versions, the date folder) is not a switch and is not here.
+`compat: design` is the default; `compat: ticdc` makes output that can be exchanged with a running TiCDC. A mapping sets single switches over
+a base: `{base: design, active_active_columns: ticdc}`. Whatever is the same in both (partition expressions, payload versions, the date
+folder) is not a switch and is not here.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from tidemark.errors import TidemarkError
 
 NAMES = ("design", "ticdc")
+BASE = "base"
 
 
 class CompatError(TidemarkError, ValueError):
-    """A compat name that does not exist."""
+    """A compat that does not exist: not one of the names, or a mapping with a switch or value that is unknown."""
+
+    def __init__(self, key: str, message: str, value: Any = None):
+        self.key, self.message, self.value = key, message, value
+        super().__init__(f"{key}{'' if value is None else f' = {value!r}'}: {message}")
 
 
 @dataclass(frozen=True)
 class Compat:
     """One field per difference; every part of Tidemark that behaves in two ways reads its field here."""
 
-    name: str
     # A soft delete is the transition of _tidb_softdelete_time from NULL to a value; from zero to a value too when set.
     soft_delete_from_zero: bool
     # Columns that the schema of an active-active table must have.
@@ -46,18 +55,43 @@ class Compat:
     dispatch_skips_missing_columns: bool
     # Schema files carry the fields and value forms of the design document instead of those of the shipped TiCDC.
     schema_file_design_fields: bool
+    # Names of schemas and tables that a path cannot hold are percent-encoded in the storage tree instead of refused.
+    encode_path_names: bool
 
     @staticmethod
     def named(name: str) -> Compat:
         """The switches of `design` or `ticdc`."""
-        if name not in _BY_NAME:
-            raise CompatError(f"compat = {name!r}: allowed are {' and '.join(NAMES)}")
+        if name not in NAMES:
+            raise CompatError("compat", f"allowed are {_ALLOWED}", name)
         return _BY_NAME[name]
+
+    @staticmethod
+    def of(given: Any) -> Compat:
+        """The switches of a name, or of a mapping of single switches over a base."""
+        if not isinstance(given, Mapping):
+            return Compat.named(given)
+        for switch, name in given.items():
+            if switch not in (BASE, *SWITCHES):
+                near = difflib.get_close_matches(str(switch).lower(), SWITCHES, n=1)
+                hint = f"; did you mean {near[0]}?" if near else "."
+                raise CompatError(
+                    f"compat.{switch}", f"is not a known switch{hint} There are {', '.join(SWITCHES)}"
+                )
+            if name not in NAMES:
+                raise CompatError(f"compat.{switch}", f"allowed are {' and '.join(NAMES)}", name)
+        chosen = {switch: getattr(_BY_NAME[name], switch) for switch, name in given.items() if switch != BASE}
+        return dataclasses.replace(_BY_NAME[given.get(BASE, "design")], **chosen)
+
+
+SWITCHES = tuple(field.name for field in dataclasses.fields(Compat))
+_ALLOWED = (
+    f"{' and '.join(NAMES)}, or a mapping of switches over one of them such as "
+    "{base: design, active_active_columns: ticdc}"
+)
 
 
 _BY_NAME = {
     "design": Compat(
-        name="design",
         soft_delete_from_zero=True,
         active_active_columns=("_tidb_origin_ts", "_tidb_softdelete_time", "_tidb_commit_ts"),
         lww_condition_variable=True,
@@ -71,9 +105,9 @@ _BY_NAME = {
         avro_static_topics=False,
         dispatch_skips_missing_columns=True,
         schema_file_design_fields=True,
+        encode_path_names=True,
     ),
     "ticdc": Compat(
-        name="ticdc",
         soft_delete_from_zero=False,
         active_active_columns=("_tidb_origin_ts", "_tidb_softdelete_time"),
         lww_condition_variable=False,
@@ -87,5 +121,6 @@ _BY_NAME = {
         avro_static_topics=True,
         dispatch_skips_missing_columns=False,
         schema_file_design_fields=False,
+        encode_path_names=False,
     ),
 }

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from histories import ACTIVE_ACTIVE, ORIGIN_TS, PLAIN, START_TS, Change, Table, Transaction
+from histories import ACTIVE_ACTIVE, COMMIT_TS, ORIGIN_TS, PLAIN, START_TS, Change, Table, Transaction
 from streams import END_TS, Sender
 
 DROP_TABLE, MODIFY_TABLE = 4, 12
@@ -50,7 +50,10 @@ def log():
 
     lacking = begun(active("lacking", 5, others={k: v for k, v in ACTIVE_ACTIVE.items() if k != ORIGIN_TS}))
     mistyped = begun(active("mistyped", 6, others={**ACTIVE_ACTIVE, "_tidb_softdelete_time": "bigint"}))
-    for sender in (recreated, converted, empty, lacking, mistyped):
+    # As TiCDC sends them: the commit ts of a row stands for the column.
+    implicit = begun(active("implicit", 7, others={k: v for k, v in ACTIVE_ACTIVE.items() if k != COMMIT_TS}))
+    write(implicit, START_TS + 40, 2)
+    for sender in (recreated, converted, empty, lacking, mistyped, implicit):
         sender.resolve(END_TS)
     return b"".join(frames)
 
@@ -67,13 +70,17 @@ def test_a_table_stops_the_run_unless_it_is_gone_and_the_message_says_what_is_wr
     message = dbt.fails("run", "--select", "+row_policy")
     assert (
         "enable-active-active needs active-active tables only: s.converted is not an active-active table; "
-        "s.lacking lacks _tidb_origin_ts; s.mistyped lacks _tidb_softdelete_time TIMESTAMP(6) NULL. "
-        "Leave these tables out with the filter of the changefeed, or add what is missing"
+        "s.implicit lacks _tidb_commit_ts; s.lacking lacks _tidb_origin_ts; "
+        "s.mistyped lacks _tidb_softdelete_time TIMESTAMP(6) NULL. "
+        "Leave these tables out with the filter of the changefeed, or add what is missing. "
+        "TiCDC sends tables that do not list _tidb_commit_ts: "
+        "take them with compat: {base: design, active_active_columns: ticdc}"
     ) in message
 
     changefeed.write_text(
         CHANGEFEED + '[filter]\nrules = ["*.*", "!s.converted", "!s.lacking", "!s.mistyped"]\n'
     )
-    dbt.ok("run", "--select", "+current_rows")
+    way_out = {"base": "design", "active_active_columns": "ticdc"}
+    dbt.ok("run", "--select", "+current_rows", compat=way_out)
     rows = {(row["table_name"], row["key"]) for row in dbt.table("current_rows")}
-    assert rows == {("recreated", '["2"]'), ("converted_empty", '["2"]')}
+    assert rows == {("recreated", '["2"]'), ("converted_empty", '["2"]'), ("implicit", '["2"]')}

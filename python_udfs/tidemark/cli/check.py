@@ -9,7 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 
-from tidemark import compat, config
+from tidemark import config
+from tidemark.cli.compat_option import add_compat
 
 SUMMARY = "check a changefeed file and a sink URI"
 
@@ -17,12 +18,7 @@ SUMMARY = "check a changefeed file and a sink URI"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("changefeed", nargs="?", metavar="CHANGEFEED", help="changefeed file (TOML)")
     parser.add_argument("--sink-uri", metavar="URI", help="sink URI, in quotes")
-    parser.add_argument(
-        "--compat",
-        choices=compat.NAMES,
-        default="design",
-        help="whose rules: the design documents' or TiCDC's",
-    )
+    add_compat(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark import compat
+from tidemark.cli.compat_option import add_compat
 from tidemark.cli.row_batches import row_batches
 from tidemark.config import load
 from tidemark.dispatch.router import Router
@@ -31,12 +31,7 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "--sink-uri", metavar="URI", required=True, help="a kafka:// or pulsar:// URI with partition-num"
     )
-    parser.add_argument(
-        "--compat",
-        choices=compat.NAMES,
-        default="design",
-        help="follow the design documents or TiCDC as shipped",
-    )
+    add_compat(parser)
 
 
 def run(args) -> int:

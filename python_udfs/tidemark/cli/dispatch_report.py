@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from tidemark import compat
+from tidemark.cli.compat_option import add_compat
 from tidemark.cli.row_batches import row_batches
 from tidemark.config import load
 from tidemark.dispatch.report import DEFAULT_MAX_KEYS, Report
@@ -40,12 +40,7 @@ def add_arguments(parser) -> None:
         metavar="URI",
         help="the URI of the candidates, say with another partition-num",
     )
-    parser.add_argument(
-        "--compat",
-        choices=compat.NAMES,
-        default="design",
-        help="follow the design documents or TiCDC as shipped",
-    )
+    add_compat(parser)
     parser.add_argument(
         "--max-keys",
         type=_positive,

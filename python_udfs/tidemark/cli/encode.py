@@ -25,7 +25,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from tidemark import compat
+from tidemark.cli.compat_option import add_compat
 from tidemark.cli.progress import Progress
 from tidemark.config.load import load
 from tidemark.config.settings import Settings
@@ -68,12 +68,7 @@ def add_arguments(parser) -> None:
         help="a URI with a protocol, such as file:///x?protocol=csv",
     )
     parser.add_argument("--changefeed", metavar="FILE", help="the changefeed's TOML file (default: no rules)")
-    parser.add_argument(
-        "--compat",
-        choices=compat.NAMES,
-        default="design",
-        help="follow the design documents or TiCDC as shipped",
-    )
+    add_compat(parser)
     parser.add_argument(
         "--row-policy",
         action="store_true",

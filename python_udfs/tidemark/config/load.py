@@ -26,10 +26,11 @@ else:
     import tomli as tomllib
 
 
-def load(changefeed: Any = None, sink_uri: str | None = None, compat: str = "design") -> Settings:
+def load(changefeed: Any = None, sink_uri: str | None = None, compat: Any = "design") -> Settings:
     """The settings of a changefeed file (a path, or its content as a dictionary) and a sink URI.
 
-    Raises ConfigError with all errors at once. Without a file and a URI the defaults apply.
+    Raises ConfigError with all errors at once. Without a file and a URI the defaults apply. `compat` is a name, or a mapping of switches
+    over one (`tidemark.compat`).
     """
     settings, findings = resolve(changefeed, sink_uri, compat)
     if findings.errors:
@@ -37,7 +38,7 @@ def load(changefeed: Any = None, sink_uri: str | None = None, compat: str = "des
     return settings
 
 
-def check(changefeed: Any = None, sink_uri: str | None = None, compat: str = "design") -> list[Finding]:
+def check(changefeed: Any = None, sink_uri: str | None = None, compat: Any = "design") -> list[Finding]:
     """Every error and note about a changefeed file and a sink URI, also what only a sink would refuse when it begins."""
     # Sinks and encoders need this package themselves.
     from tidemark.config.refusals import refusals
@@ -47,10 +48,10 @@ def check(changefeed: Any = None, sink_uri: str | None = None, compat: str = "de
     return list(findings)
 
 
-def resolve(changefeed: Any, sink_uri: str | None, compat: str) -> tuple[Settings, Findings]:
+def resolve(changefeed: Any, sink_uri: str | None, compat: Any) -> tuple[Settings, Findings]:
     """Settings and findings. With errors among the findings the settings hold defaults in place of what is wrong."""
     findings = Findings()
-    switches = Compat.named(compat)
+    switches = Compat.of(compat)
     # Paths of the keys that the file gives.
     given: set[str] = set()
     document = _read_document(changefeed, findings)

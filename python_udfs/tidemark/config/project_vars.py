@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from tidemark import compat
+from tidemark.compat import Compat, CompatError
 from tidemark.config.findings import Finding, Findings
 from tidemark.config.load import check
 from tidemark.config.secrets import MissingVariable, expand_environment, has_plain_secret
@@ -54,10 +54,9 @@ def check_project_vars(
             values["sink_uri"] = expand_environment(uri, os.environ)
         except MissingVariable as error:
             findings.error("sink_uri", str(error))
-    if values.get("compat", "design") in compat.NAMES and isinstance(values.get("sink_uri") or "", str):
-        findings.extend(
-            check(values.get("changefeed"), values.get("sink_uri"), values.get("compat") or "design")
-        )
+    switches = values.get("compat") or "design"
+    if _is_compat(switches) and isinstance(values.get("sink_uri") or "", str):
+        findings.extend(check(values.get("changefeed"), values.get("sink_uri"), switches))
     return findings
 
 
@@ -116,6 +115,19 @@ def _text_or_mapping(name: str, value: Any, findings: Findings) -> None:
         )
 
 
+def _compat(name: str, value: Any, findings: Findings) -> None:
+    try:
+        Compat.of(value)
+    except CompatError as problem:
+        findings.error(problem.key, problem.message, problem.value)
+
+
+def _is_compat(value: Any) -> bool:
+    findings = Findings()
+    _compat("compat", value, findings)
+    return not findings
+
+
 def _snapshot(name: str, value: Any, findings: Findings) -> None:
     if value != SYNC_POINT and (not str(value).isdigit() or int(value) >= 1 << 63):
         allowed = f"a TSO (a whole number below 2^63), or {SYNC_POINT} for the last complete sync point"
@@ -136,7 +148,7 @@ VARS = {
     "event_logs": _event_logs,
     "changefeed": _text_or_mapping,
     "sink_uri": _text,
-    "compat": _one_of(*compat.NAMES),
+    "compat": _compat,
     "on_bad_frame": _one_of(*ON_BAD_FRAME),
     "table_format": _one_of(*TABLE_FORMATS),
     "as_of_ts": _snapshot,

@@ -23,6 +23,9 @@ once, and `--json` makes it readable for tools.
 A key that does not exist is an error that names the nearest one. Keys that only tune a running TiCDC are checked, ignored, and noted. What
 the file and the URI both say is taken from the URI. Durations are written as in Go: `30m`, `1h30m`, `500ms`.
 
+The var `compat` of dbt and the option `--compat` of the commands choose between the design documents (`design`) and TiCDC as shipped (`ticdc`), or set single
+switches over one of the two: `{base: design, active_active_columns: ticdc}`. The switches are listed in [architecture](architecture.md#compat-design-or-ticdc).
+
 Values of keys marked *secret* are never printed. A special character in the user or password of a URI is percent-encoded: `p%40ss` for `p@ss`.
 
 This page is made from the code: `python -m tidemark.config.reference > docs/configuration.md`.

@@ -15,7 +15,7 @@ from tidemark.config import Settings, load
 from tidemark.config.secrets import expand_environment
 
 
-def settings_option(changefeed: Any, sink_uri: str | None, compat: str) -> str:
+def settings_option(changefeed: Any, sink_uri: str | None, compat: Any) -> str:
     if isinstance(changefeed, str) and changefeed:
         changefeed = os.path.abspath(changefeed)
     text = json.dumps({"changefeed": changefeed, "sink_uri": sink_uri, "compat": compat})

@@ -66,9 +66,14 @@ def lww_upsert(table: TableInfo, compat: Compat, *, commit_ts_column: str = COMM
     """Last write wins. `commit_ts_column` is what a downstream other than TiDB, which has no hidden columns, calls its commit ts."""
     missing = [name for name in compat.active_active_columns if name not in table.columns_by_name]
     if missing:
+        way_out = (
+            "; TiCDC sends tables that do not list it: take them with compat {base: design, active_active_columns: ticdc}"
+            if COMMIT_TS in missing
+            else ""
+        )
         raise MissingHiddenColumn(
             f"{table.schema}.{table.table}: an active-active table needs the columns {', '.join(compat.active_active_columns)}, "
-            f"{', '.join(missing)} is not there; make the table active-active upstream, or leave it out with a table filter"
+            f"{', '.join(missing)} is not there; make the table active-active upstream, or leave it out with a table filter{way_out}"
         )
     columns = written_columns(table)
     origin = quote(ORIGIN_TS)

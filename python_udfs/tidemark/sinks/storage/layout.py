@@ -71,7 +71,7 @@ class StorageLayout:
         self.table_id_paths = options.use_table_id_as_path
         self.column_ids = sink.cloud_storage.output_column_id
         self.across_nodes = settings.changefeed.scheduler.enable_table_across_nodes
-        self.encode_names = settings.compat.name == "design"
+        self.encode_names = settings.compat.encode_path_names
         self.design_schema_files = settings.compat.schema_file_design_fields
         self._partitions = sink.enable_partition_separator
         self._date_separator = sink.date_separator
