@@ -34,3 +34,13 @@
   {%- for log in var('event_logs') if log.time_zone -%}{% do zones.update({log.upstream_id | string: log.time_zone}) %}{%- endfor -%}
   {{ return(zones) }}
 {% endmacro %}
+
+
+{# The time zone of an upstream's timestamps on the wire, in SQL; null where it is UTC. #}
+{% macro time_zone_of(upstream_id) %}
+  {%- set cases = [] -%}
+  {%- for upstream, zone in tidemark.time_zones().items() -%}
+    {% do cases.append(' when ' ~ tidemark.text_literal(upstream) ~ ' then ' ~ tidemark.text_literal(zone)) %}
+  {%- endfor -%}
+  {{ return('case ' ~ upstream_id ~ cases | join ~ ' end' if cases else 'cast(null as string)') }}
+{% endmacro %}

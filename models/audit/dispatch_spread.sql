@@ -1,6 +1,4 @@
 -- one row per topic and partition that rows go to: how many, and how far the fullest partition of the topic is from the mean
-{% set partition_count = tidemark.changefeed_setting('partition_count') or 1 %}
-
 with row_dispatch as (
     select * from {{ ref('row_dispatch') }}
 ),
@@ -9,6 +7,7 @@ counted as (
     select
         topic,
         partition,
+        max(partition_count) as partition_count,
         count(*) as row_count,
         count(distinct schema_name, table_name, key) as key_count
     from row_dispatch
@@ -22,7 +21,7 @@ final as (
         row_count,
         key_count,
         -- partitions without rows count for the mean
-        max(row_count) over (partition by topic) * {{ partition_count }}D / sum(row_count) over (partition by topic) as skew
+        max(row_count) over (partition by topic) * partition_count / cast(sum(row_count) over (partition by topic) as double) as skew
     from counted
 )
 

@@ -1,5 +1,5 @@
 -- one row per row change that is sent: the rule that took it, its topic and its partition
-{% set partition_count = tidemark.partition_count() %}
+{% set key_text = tidemark.dispatched_text('image', 'key_column') %}
 
 with row_changes as (
     select * from {{ ref('row_policy') }} where policy_op is not null
@@ -19,6 +19,7 @@ images as (
         table_dispatch.kind,
         table_dispatch.fixed_partition,
         table_dispatch.dispatch_columns,
+        table_dispatch.partition_count,
         case
             when size(table_dispatch.dispatch_columns) > 0
                 then from_json(coalesce(row_changes.post, row_changes.pre), 'map<string, string>')
@@ -43,8 +44,8 @@ hashed as (
             (hash, key_column) -> hash ^ coalesce(
                 if(
                     key_column.is_binary,
-                    crc32(concat(encode(key_column.name, 'UTF-8'), encode(image[key_column.name], 'ISO-8859-1'))),
-                    crc32(concat(key_column.name, image[key_column.name]))
+                    crc32(concat(encode(key_column.name, 'UTF-8'), encode({{ key_text }}, 'ISO-8859-1'))),
+                    crc32(concat(key_column.name, {{ key_text }}))
                 ),
                 0
             )
@@ -70,12 +71,13 @@ final as (
         cast(
             case
                 when kind = 'number' then fixed_partition
-                when kind = 'ts' then commit_ts % {{ partition_count }}
+                when kind = 'ts' then commit_ts % partition_count
                 when kind = 'key' then 0
                 when kind = 'columns' and size(dispatch_columns) = 0 then 0
-                else dispatch_hash % {{ partition_count }}
+                else dispatch_hash % partition_count
             end as int
         ) as partition,
+        partition_count,
         dispatcher_id,
         epoch,
         table_info_version,

@@ -1,4 +1,4 @@
--- one row per table version: the dispatch rule that takes it, its topic, and the columns its partition is made from
+-- one row per table version: the dispatch rule that takes it, its topic, the columns its partition is made from, and of how many
 {{ config(materialized='table') }}
 
 with table_versions as (
@@ -70,7 +70,11 @@ found as (
                 wanted_columns,
                 wanted -> transform(
                     filter(columns, item -> lower(item.name) = lower(wanted) and not item.is_virtual_generated),
-                    item -> struct(item.name, item.charset = 'binary' and item.type_name rlike 'binary|blob' as is_binary)
+                    item -> struct(
+                        item.name,
+                        item.charset = 'binary' and item.type_name rlike 'binary|blob' as is_binary,
+                        if(item.type_name = 'timestamp', {{ tidemark.time_zone_of('upstream_id') }}, null) as time_zone
+                    )
                 )
             )
         ) as dispatch_columns
@@ -109,7 +113,8 @@ final as (
             '{{ tidemark.changefeed_setting('default_topic') }}',
             schema_name,
             table_name
-        ) as topic
+        ) as topic,
+        {{ tidemark.partition_count() }} as partition_count
     from found
 )
 
