@@ -51,11 +51,11 @@ class Downstream:
         # Servers are shared, so topics have names of their own.
         self.prefix = f"f{uuid.uuid4().hex[:8]}"
 
-    def settings(self, query: str = "", topic: str | None = "{schema}_{table}"):
+    def settings(self, query: str = "", topic: str | None = "{schema}_{table}", compat: str = "design"):
         rules = [{"matcher": ["*.*"], "topic": f"{self.prefix}_{topic}"}] if topic else []
         registry = quote(self.registry_url, safe="")
         uri = f"kafka://{self.brokers}/{self.prefix}?protocol=avro&partition-num=1&schema-registry={registry}{query}"
-        return load({"sink": {"dispatchers": rules}}, uri)
+        return load({"sink": {"dispatchers": rules}}, uri, compat)
 
     def send(self, settings, *given: RowBatch) -> list[Record]:
         raise NotImplementedError
@@ -113,7 +113,8 @@ def field_types(schema: str) -> dict[str, str]:
 def test_data_mapping_all_generated_schema_and_data_are_correct(downstream):
     """Every SQL type of the mapping table: the reference's schema texts under our subjects, its datums in our messages."""
     settings = downstream.settings(
-        "&enable-tidb-extension=false&avro-decimal-handling-mode=precise&avro-bigint-unsigned-handling-mode=long"
+        "&enable-tidb-extension=false&avro-decimal-handling-mode=precise&avro-bigint-unsigned-handling-mode=long",
+        compat="ticdc",
     )
     # The reference could not express some of these rows; nor can we.
     given = [kept for batch in batches("alltypes") if (kept := _encodable(settings, batch)) is not None]

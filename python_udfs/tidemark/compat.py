@@ -57,6 +57,10 @@ class Compat:
     schema_file_design_fields: bool
     # Names of schemas and tables that a path cannot hold are percent-encoded in the storage tree instead of refused.
     encode_path_names: bool
+    # DATETIME and TIMESTAMP have six digits of fraction in CSV, however many the column has.
+    csv_six_digit_fractions: bool
+    # A FLOAT column is an Avro double.
+    avro_float_as_double: bool
 
     @staticmethod
     def named(name: str) -> Compat:
@@ -106,6 +110,8 @@ _BY_NAME = {
         dispatch_skips_missing_columns=True,
         schema_file_design_fields=True,
         encode_path_names=True,
+        csv_six_digit_fractions=True,
+        avro_float_as_double=True,
     ),
     "ticdc": Compat(
         soft_delete_from_zero=False,
@@ -122,5 +128,7 @@ _BY_NAME = {
         dispatch_skips_missing_columns=False,
         schema_file_design_fields=False,
         encode_path_names=False,
+        csv_six_digit_fractions=False,
+        avro_float_as_double=False,
     ),
 }

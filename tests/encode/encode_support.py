@@ -37,10 +37,11 @@ def settings_of(name: str):
     return load(tomllib.loads(config["changefeed_toml"]), config["sink_uri"], "ticdc")
 
 
-def csv_settings(**csv):
+def csv_settings(compat: str = "design", **csv):
     return load(
         {"sink": {"csv": {key.replace("_", "-"): value for key, value in csv.items()}}},
         "file:///x?protocol=csv",
+        compat,
     )
 
 

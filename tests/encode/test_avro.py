@@ -1,7 +1,9 @@
 """Avro messages: one test per rule, read back with an independent reader."""
 
+import json
 from decimal import Decimal
 
+import numpy as np
 import pytest
 from avro_support import KEY, NOT_NULL, Reader, avro_settings, simple_table
 from encode_support import BYTES, TEXT, TS, batch_of, column, inserts, row_batch, table_of
@@ -9,6 +11,7 @@ from encode_support import BYTES, TEXT, TS, batch_of, column, inserts, row_batch
 from tidemark.config import ConfigError
 from tidemark.encode import encoder_for
 from tidemark.encode.avro import FRAME, AvroEncoder
+from tidemark.encode.avro_schema import AvroOptions, value_schema
 from tidemark.encode.avro_tables import SharedTopic
 from tidemark.encode.ddl import DdlStatement
 from tidemark.registry.embedded import EmbeddedRegistry
@@ -68,6 +71,18 @@ def test_data_mapping_all_generated_schema_and_data_are_correct():
     want |= {"ubig": -1, "bits": b"\x01\x01", "e": "b", "s": "x,z"}
     assert value == want
     assert nulls == dict.fromkeys(want, None) | {"id": 2}
+
+
+@pytest.mark.parametrize(("compat", "name"), [("design", "double"), ("ticdc", "float")])
+def test_data_mapping_a_float_is_a_double_of_the_same_number(compat, name):
+    reader = Reader(avro_settings(compat=compat))
+    table = table_of(KEY, column("f", types.FLOAT, default="0.1"), column("d", types.DOUBLE))
+    (_, value), (_, nulls) = reader.rows(batch_of(table, ("I", [1, 0.1, 0.1]), ("I", [2, None, None])))
+    assert value == {"id": 1, "f": float(np.float32(0.1)), "d": 0.1}
+    assert nulls == {"id": 2, "f": None, "d": None}
+    made = AvroOptions.of(avro_settings(compat=compat))
+    field = json.loads(value_schema(table, made).text)["fields"][1]
+    assert (field["type"][0]["type"], field["default"]) == (name, float(np.float32(0.1)))
 
 
 def test_data_mapping_with_enable_tidb_extension_schema_and_value_have_its_fields():

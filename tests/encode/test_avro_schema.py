@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from avro_support import KEY, NOT_NULL, simple_table
+from avro_support import KEY, NOT_NULL, avro_settings, simple_table
 from encode_support import BYTES, TEXT, column, table_of
 
 from tidemark.encode.avro_schema import (
@@ -117,6 +117,12 @@ UNSIGNED = {"flag": types.UNSIGNED}
 def test_a_mysql_type_has_its_avro_type(item, tidb_type, avro_type):
     branch = {"type": avro_type, "connect.parameters": {"tidb_type": tidb_type}}
     assert type_of(item) == ["null", branch]
+
+
+def test_float_is_a_double():
+    """Document 001; the shipped TiCDC writes floats."""
+    options = [AvroOptions.of(avro_settings(compat=name)) for name in ("design", "ticdc")]
+    assert [made.avro_type(column("c", types.FLOAT)) for made in options] == ["double", "float"]
 
 
 def test_bit_tells_its_length():

@@ -119,7 +119,7 @@ def test_the_terminator_is_configured():
         (types.DOUBLE, 1.5e-7, {}, "1.5e-07"),
         (types.DECIMAL, Decimal("-0.50"), {"flen": 10, "decimal": 2}, '"-0.50"'),
         (types.DECIMAL, Decimal("0"), {"flen": 30, "decimal": 9}, '"0.000000000"'),
-        (types.DATETIME, "2024-01-02 03:04:05.6", {"decimal": 1}, '"2024-01-02 03:04:05.6"'),
+        (types.DATETIME, "2024-01-02 03:04:05.6", {"decimal": 1}, '"2024-01-02 03:04:05.600000"'),
         (types.TIME, "-838:59:59", {}, '"-838:59:59"'),
         (types.JSON, '{"a": 1}', {}, '"{""a"": 1}"'),
         (types.VECTOR, "[1,2.5]", {}, '"[1,2.5]"'),
@@ -130,6 +130,53 @@ def test_the_terminator_is_configured():
 )
 def test_every_type_has_its_form(kind, cell, more, text):
     assert value(kind, cell, more) == text
+
+
+MOMENTS = [
+    (types.DATETIME, 0, "2024-01-02 03:04:05", ".000000"),
+    (types.TIMESTAMP, 0, "0000-00-00 00:00:00", ".000000"),
+    (types.DATETIME, 1, "2024-01-02 03:04:05.6", "00000"),
+    (types.TIMESTAMP, 3, "2024-01-02 03:04:05.678", "000"),
+    (types.DATETIME, 6, "2024-01-02 03:04:05.678901", ""),
+    (types.DATE, 0, "2024-01-02", ""),
+    (types.TIME, 2, "-03:04:05.67", ""),
+]
+
+
+@pytest.mark.parametrize(("kind", "digits", "text", "zeros"), MOMENTS)
+def test_datetimes_and_timestamps_have_six_digits_of_fraction(kind, digits, text, zeros):
+    """Document 002: yyyy-MM-dd HH:mm:ss.%06d; the shipped TiCDC writes as many digits as the column has."""
+    more = {"decimal": digits}
+    assert value(kind, text, more) == f'"{text}{zeros}"'
+    assert value(kind, text, more, compat="ticdc") == f'"{text}"'
+
+
+@pytest.mark.parametrize(
+    ("form", "made"),
+    [
+        ({"quote": '"'}, '"2024-01-02 03:04:05.000000"'),
+        ({"quote": ""}, "2024-01-02 03:04:05.000000"),
+        ({"quote": "", "delimiter": ":"}, "2024-01-02 03\\:04\\:05.000000"),
+        ({"quote": "0"}, "020024-001-002 003:004:005.0000000000000"),
+        ({"quote": "", "delimiter": "."}, "2024-01-02 03:04:05\\.000000"),
+    ],
+)
+def test_the_zeros_of_a_fraction_are_quoted_and_escaped_like_the_rest(form, made):
+    table = table_of(column("c", types.DATETIME))
+    delimiter = form.get("delimiter", ",")
+    found = lines(inserts(table, ["2024-01-02 03:04:05", None]), **form)
+    start = f"db{form['quote']}{delimiter}"
+    assert [line.removesuffix("\r\n").split(start)[1] for line in found] == [made, "\\N"]
+    (nothing,) = lines(inserts(table, [None]), **form)
+    assert nothing.endswith(f"{delimiter}\\N\r\n")
+
+
+def test_the_old_and_the_new_row_have_six_digits():
+    table = table_of(ID, column("c", types.TIMESTAMP, decimal=2))
+    (made,) = lines(
+        batch_of(table, ("U", [1, "2024-01-02 03:04:05.67"], [1, None])), output_old_value=True, quote=""
+    )
+    assert made == "D,t,db,true,1,2024-01-02 03:04:05.670000\r\nI,t,db,true,1,\\N\r\n"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,12 @@ def encode(capfdbinary, *arguments):
 
 def test_messages_are_printed_in_stream_order(capfdbinary):
     status, messages, _ = encode(
-        capfdbinary, golden("streams/orders.bin"), "--sink-uri", "file:///x?protocol=csv"
+        capfdbinary,
+        golden("streams/orders.bin"),
+        "--sink-uri",
+        "file:///x?protocol=csv",
+        "--compat",
+        "ticdc",
     )
     assert status == 0
     want = jsonl("encode/orders/csv.default.jsonl")
@@ -30,6 +35,11 @@ def test_messages_are_printed_in_stream_order(capfdbinary):
     assert {(message["kind"], message["topic"], message["key"]) for message in messages} == {
         ("row", None, None)
     }
+
+
+def test_by_default_the_letter_of_the_design_document_counts(capfdbinary):
+    _, messages, _ = encode(capfdbinary, golden("streams/orders.bin"), "--sink-uri", "file:///x?protocol=csv")
+    assert '"2024-01-02 03:04:05.678000"' in messages[0]["value_text"]
 
 
 def test_ddl_and_watermarks_are_printed_once(capfdbinary):

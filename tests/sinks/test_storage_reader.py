@@ -99,6 +99,7 @@ def test_canal_json_gives_back_both_images(scenario, compat, tmp_path):
 )
 @pytest.mark.parametrize("scenario", ["orders", "alltypes", "evolve"])
 def test_csv_gives_back_what_it_holds(scenario, csv, tmp_path):
+    """In these files, datetimes have six digits of fraction and their columns may have fewer."""
     given = settings(csv=csv)
     write_log_to_tree([log_of(scenario)], given, str(tmp_path), on_error=lambda batch, error: None)
     want = expected(scenario, with_ts=csv.get("include-commit-ts", True), old_values=False, unencodable=False)

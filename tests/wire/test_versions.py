@@ -6,7 +6,7 @@ import pytest
 
 from support import golden
 from tidemark.wire import registry
-from tidemark.wire.errors import UnsupportedVersion
+from tidemark.wire.errors import TrailingBytes, TruncatedPayload, UnsupportedVersion
 from tidemark.wire.events.base import Codec
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.batch_resolved import BatchResolvedEvent
@@ -110,6 +110,35 @@ def test_drop_v2_adds_the_reason():
     assert event.size() == sample_v1_size() + 4 + len("memory pressure")
     assert decode(encode(event)).dropped_reason == "memory pressure"
     assert decode(encode(event)).fields()["dropped_reason"] == "memory pressure"
+
+
+def test_a_drop_event_of_version_1_may_carry_the_reason():
+    """By the length of its payload: the protocol's document shows this layout as version 1, too."""
+    frame = bytearray(encode(sample(9)))
+    frame[6:8] = (1).to_bytes(2, "big")
+    event = decode(bytes(frame))
+    assert (event.version, event.dropped_epoch, event.dropped_reason) == (1, 9, "memory pressure")
+    assert event.fields()["dropped_reason"] == "memory pressure"
+    assert encode(event) == bytes(frame)
+    assert event.size() + HEADER_SIZE == len(frame)
+    empty = bytes(frame[: -len("memory pressure") - 4]) + bytes(4)
+    empty = empty[:8] + (len(empty) - HEADER_SIZE).to_bytes(8, "big") + empty[HEADER_SIZE:]
+    assert encode(decode(empty)) == empty
+
+
+def test_a_reason_of_version_1_that_is_cut_off_is_an_error():
+    frame = bytearray(encode(sample(9)))[:-1]
+    frame[6:8] = (1).to_bytes(2, "big")
+    frame[8:16] = (len(frame) - HEADER_SIZE).to_bytes(8, "big")
+    with pytest.raises(TruncatedPayload, match="reason"):
+        decode(bytes(frame))
+
+
+def test_a_drop_event_of_version_0_has_no_reason():
+    frame = bytearray(encode(sample(9)))
+    frame[6:8] = (0).to_bytes(2, "big")
+    with pytest.raises(TrailingBytes):
+        decode(bytes(frame))
 
 
 def sample_v1_size():

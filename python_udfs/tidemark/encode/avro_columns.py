@@ -55,7 +55,7 @@ def _value(array: pa.Array, field: AvroField) -> list[Piece]:
     if avro_type in ("int", "long"):
         return [_integer(array, avro_type)]
     if avro_type in ("float", "double"):
-        return [fixed(_numbers(array))]
+        return [fixed(_numbers(array).astype(np.float32 if avro_type == "float" else np.float64, copy=False))]
     if kind is Kind.BIT:
         return _bits(array, field)
     if kind is Kind.DECIMAL:

@@ -73,6 +73,7 @@ class AvroOptions:
     long_bigints: bool = True
     extension: bool = False
     keyspace: str = DEFAULT_KEYSPACE
+    float_as_double: bool = False
 
     @classmethod
     def of(cls, settings: Settings, keyspace: str = DEFAULT_KEYSPACE) -> AvroOptions:
@@ -82,6 +83,7 @@ class AvroOptions:
             options.avro_bigint_unsigned_handling_mode == "long",
             options.enable_tidb_extension,
             keyspace,
+            settings.compat.avro_float_as_double,
         )
 
     def avro_type(self, column: Column) -> str:
@@ -89,6 +91,8 @@ class AvroOptions:
             return "string"
         if column.mysql_type == wire.BIGINT and column.is_unsigned and not self.long_bigints:
             return "string"
+        if column.kind is Kind.FLOAT and self.float_as_double:
+            return "double"
         return types.avro_type(column)
 
 

@@ -6,7 +6,8 @@
 row and an I line with the new one, and `is-update` tells them from real ones. Virtual generated columns are left out.
 
 Names, text, dates, decimals, ENUM and SET names, JSON and vectors are strings: quoted, with quotes inside doubled; without a quote, CR, LF,
-backslash and each byte of a delimiter are escaped with a backslash. Numbers and BIT are bare. Binary values are base64 or hex strings.
+backslash and each byte of a delimiter are escaped with a backslash. Numbers and BIT are bare. Binary values are base64 or hex strings. DATETIME and
+TIMESTAMP have six digits of fraction; with `compat: ticdc` as many as the column.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from tidemark.encode.parts import (
     Part,
     integers,
     joined,
+    only_where_valid,
     picked,
     quoted,
     runs,
@@ -47,7 +49,7 @@ from tidemark.wire.floats import go_g
 from tidemark.wire.rows import DELETE, INSERT, UPDATE, RowBatch
 from tidemark.wire.table_info import Column, TableInfo
 from tidemark.wire.text import base64_text, decimal_text
-from tidemark.wire.types import Kind
+from tidemark.wire.types import DATETIME, TIMESTAMP, Kind, fsp
 
 if TYPE_CHECKING:
     from tidemark.config import Settings
@@ -59,6 +61,8 @@ _NUMERALS = frozenset("0123456789.-")
 _HEADER = ("ticdc-meta$operation", "ticdc-meta$table", "ticdc-meta$schema")
 _HEADER_COMMIT_TS = "ticdc-meta$commit-ts"
 _HEADER_IS_UPDATE = "ticdc-meta$is-update"
+# The digits of fraction in the design document.
+_FRACTION_DIGITS = 6
 _BYTES_AS_TEXT: dict[str, Callable[[pa.Array], pa.StringArray]] = {"base64": base64_text, "hex": hex_text}
 
 
@@ -73,6 +77,7 @@ class CsvEncoder:
         self._commit_ts = csv.include_commit_ts
         self._old_value = csv.output_old_value
         self._field_header = csv.output_field_header
+        self._six_digit_fractions = settings.compat.csv_six_digit_fractions
         self._bytes_as_text = _BYTES_AS_TEXT[csv.binary_encoding_method]
         # A delimiter is escaped byte by byte; each byte is written as the character of that number, as TiCDC does.
         delimiter = "".join(f"\\{chr(byte)}" for byte in csv.delimiter.encode())
@@ -195,7 +200,16 @@ class CsvEncoder:
             return integers(array), None
         if types.holds_bytes(column):
             return self._quoted(self._bytes_as_text(array)), None
-        return self._quoted(as_text(array)), None
+        zeros = fraction_zeros(column) if self._six_digit_fractions else ""
+        return self._moment(as_text(array), zeros) if zeros else self._quoted(as_text(array)), None
+
+    def _moment(self, text: pa.StringArray, zeros: str) -> list[Part]:
+        """Dates and times whose fraction goes on with `zeros`."""
+        if self._may_occur_in_numbers:
+            return self._quoted(pc.binary_join_element_wise(text, zeros, ""))
+        if not self._quote:
+            text = self._escaped(text)
+        return quoted(text, [text, only_where_valid(text, zeros)], self._quote)
 
     def _quoted(self, text: pa.StringArray) -> list[Part]:
         if not self._quote:
@@ -212,3 +226,11 @@ class CsvEncoder:
             # The delimiter goes first: it may begin with a backslash.
             return replaced_at_once(text, self._escapes[::-1])
         return replaced(text, self._escapes)
+
+
+def fraction_zeros(column: Column) -> str:
+    """What a DATETIME or TIMESTAMP lacks to have six digits of fraction."""
+    if column.mysql_type not in (DATETIME, TIMESTAMP):
+        return ""
+    digits = fsp(column)
+    return ("" if digits else ".") + "0" * (_FRACTION_DIGITS - digits) if digits < _FRACTION_DIGITS else ""

@@ -70,8 +70,13 @@ def quoted(array: pa.Array, parts: list[Part], quote: str) -> list[Part]:
         return [quote, *parts, quote]
     if array.null_count == len(array):
         return parts
-    around = Coded(_valid(array).view(np.int8), pa.array(["", quote]))
+    around = only_where_valid(array, quote)
     return [around, *parts, around]
+
+
+def only_where_valid(array: pa.Array, word: str) -> Part:
+    """`word` behind the values of a column; nothing behind NULL."""
+    return Coded(_valid(array).view(np.int8), pa.array(["", word])) if array.null_count else word
 
 
 def picked(parts: Sequence[Part], rows: np.ndarray) -> list[Part]:

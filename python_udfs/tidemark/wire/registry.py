@@ -93,7 +93,7 @@ VERSIONS: dict[tuple[int, int], Codec] = {
     (8, 0): not_reusable.V1,
     (8, 1): not_reusable.V1,
     (9, 0): drop.V1,
-    (9, 1): drop.V1,
+    (9, 1): drop_v2.V1,
     (9, 2): drop_v2.V2,
     (10, 0): congestion_control.V1,
     (10, 1): congestion_control.V1,

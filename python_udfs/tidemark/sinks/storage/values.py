@@ -7,8 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.encode import types
+from tidemark.encode.csv import fraction_zeros
 from tidemark.encode.strings import as_bytes, as_text, data_of, offsets_of
 from tidemark.sinks.storage.errors import InvalidTree
+from tidemark.wire.columns.temporal import text_width
 from tidemark.wire.table_info import Column, TableInfo
 from tidemark.wire.types import Kind, arrow_type
 
@@ -42,7 +44,14 @@ def csv_values(text: pa.BinaryArray, column: Column, binary_encoding_method: str
     if types.holds_bytes(column):
         decode = _from_base64 if binary_encoding_method == "base64" else _from_hex
         return _retyped(decode(text, column), column)
-    return _plain(text, column)
+    zeros = fraction_zeros(column)
+    return _plain(_without(text, zeros, text_width(column)) if zeros else text, column)
+
+
+def _without(text: pa.BinaryArray, zeros: str, width: int) -> pa.BinaryArray:
+    """Values as long as the column's, where zeros follow: files of the design document have six digits of fraction."""
+    short = pc.binary_slice(text, 0, width)
+    return pc.if_else(pc.equal(text, pc.binary_join_element_wise(short, zeros.encode(), b"")), short, text)
 
 
 def canal_values(text: pa.StringArray, column: Column) -> pa.Array:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tidemark.wire.events.base import Event, fixed
+from tidemark.wire.ids import ID_SIZE
+
+SIZE = ID_SIZE + 3 * 8
 
 
 @dataclass(frozen=True, slots=True)
