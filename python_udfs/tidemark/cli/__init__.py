@@ -1,7 +1,7 @@
 """The `tidemark` command line.
 
-A command is one module of this package with `SUMMARY`, `add_arguments(parser)` and `run(args) -> int`, and one line in COMMANDS. Modules are
-imported when their command is called, so that `tidemark --help` answers at once.
+A command is one module of this package with `SUMMARY`, `add_arguments(parser)` and `run(args) -> int`, and one line in COMMANDS. With `PASSES_ON` it gets
+the words behind it as `args.passed_on`. Modules are imported when their command is called, so that `tidemark --help` answers at once.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ def main(argv: list[str] | None = None) -> int:
         prog="tidemark", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    passed_on: list[str] = []
     for name, module_name in COMMANDS.items():
         if chosen in COMMANDS and name != chosen:
             continue
@@ -49,7 +50,10 @@ def main(argv: list[str] | None = None) -> int:
         command.formatter_class = argparse.RawDescriptionHelpFormatter
         module.add_arguments(command)
         command.set_defaults(run=module.run)
+        if name == chosen and getattr(module, "PASSES_ON", False):
+            argv, passed_on = _split(argv, name)
     args = parser.parse_args(argv)
+    args.passed_on = passed_on
     # `tidemark events LOG | head` ends quietly.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
@@ -63,3 +67,11 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _split(argv: list[str], command: str) -> tuple[list[str], list[str]]:
+    """Our words, and those behind a command that passes them on. A call for help is ours."""
+    behind = argv.index(command) + 1
+    if {"-h", "--help"} & set(argv[behind:]):
+        return [*argv[:behind], "--help"], []
+    return argv[:behind], argv[behind:]
