@@ -1,4 +1,6 @@
 -- one row per upstream and event type that its logs hold
+{{ config(pre_hook='{{ tidemark.provide_seeds() }}') }}
+
 with frames as (
     select * from {{ ref('stg_frames') }}
 ),

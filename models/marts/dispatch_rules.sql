@@ -1,4 +1,6 @@
 -- one row per dispatch rule in the order in which they are tried, the default last
+{{ config(pre_hook='{{ tidemark.provide_seeds() }}') }}
+
 with configured as (
     {{ tidemark.configured_rules() }}
 ),

@@ -134,7 +134,6 @@ def test_a_model_does_not_pass_over_a_batch_that_a_model_before_it_has_not_handl
     half = next(piece.offset for piece in scan(io.BytesIO(STREAM)) if piece.offset > len(STREAM) // 2)
     dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
     log.write_bytes(STREAM[:half])
-    dbt.ok("seed")
     dbt.ok("run", "--select", "+int_winners")
     log.write_bytes(STREAM)
     dbt.ok("run", "--select", "log_segments")

@@ -113,7 +113,6 @@ def shop(spark, server, patches, tmp_path_factory):
         "changefeed_id": "default/shop",
         "sink_uri": server.uri("tidb", "?max-txn-row=8&worker-count=1"),
     }
-    runner.ok("seed")
     runner.ok("run", "--select", "+sink_tidb", "tables_at_checkpoint", "--exclude", "sink_tidb")
     server.run("create database shop", *statements(runner, CREATE_TABLE))
     yield runner

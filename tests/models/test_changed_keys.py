@@ -20,7 +20,6 @@ def live(dbt):
 def test_the_row_is_under_its_new_key_only(dbt, tmp_path):
     log = tmp_path / "log.bin"
     dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
-    dbt.ok("seed")
     sender = Sender(TABLE.info("s", 1), bytes(15) + b"\1")
     sender.begin(START_TS)
 

@@ -50,7 +50,6 @@ def test_rows_are_dispatched_by_their_timestamps_as_on_the_wire(dbt, tmp_path, m
     }
     # No broker listens there; this is what it would say.
     monkeypatch.setattr(Topics, "spread", lambda self: PARTITIONS)
-    dbt.ok("seed")
     dbt.ok("run", "--select", "+dispatch_spread")
     capfd.readouterr()
     for number, path in enumerate(zones):

@@ -54,7 +54,6 @@ def warehouse(spark, tmp_path_factory):
         runner.log = folder / "log.bin"
         runner.log.write_bytes(golden(f"streams/{STREAM}.bin").read_bytes()[: first_part()])
         runner.vars = {"event_logs": [{"upstream_id": "1", "path": str(runner.log)}]}
-        runner.ok("seed")
         runner.ok("run")
         yield runner
         runner.drop()

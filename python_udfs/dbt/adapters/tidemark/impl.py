@@ -10,6 +10,7 @@ from dbt.adapters.base import PythonJobHelper
 from dbt.adapters.base.meta import available
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
+from dbt_common.clients import agate_helper
 from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
 from dbt.adapters.tidemark.catalog import CatalogMethods
@@ -157,6 +158,15 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
 
         (source,) = [source for source in DATA_SOURCES if source.name() == name]
         return StructType.fromDDL(source({}).schema()).names
+
+    @available
+    def seed_table(self, seed: dict[str, Any]) -> Any:
+        """The rows of a seed of this project, from its file, as dbt reads it for `dbt seed`."""
+        path = Path(self.config.project_root) / seed["original_file_path"]
+        settings = seed["config"]
+        return agate_helper.from_csv(
+            path, text_columns=settings.get("column_types", {}), delimiter=settings.get("delimiter", ",")
+        )
 
     @available
     def remember(self, name: str, value: Any) -> Any:

@@ -3,27 +3,43 @@
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
-  {%- set types = model['config'].get('column_types', {}) -%}
   {{ run_hooks(pre_hooks) }}
   {%- set version = tidemark_new_version(target_relation) -%}
-  {%- call statement('main') -%}
-    create table {{ version }} using parquet as
-    select
-      {% for name in agate_table.column_names -%}
-        cast(column_{{ loop.index }} as {{ types.get(name, adapter.convert_type(agate_table, loop.index0)) }}) as {{ adapter.quote(name) }}
-        {%- if not loop.last %}, {% endif %}
-      {%- endfor %}
-    from values
-      {% for row in agate_table.rows -%}
-        ({% for value in row %}{{ tidemark_literal(value) }}{% if not loop.last %}, {% endif %}{% endfor %})
-        {%- if not loop.last %}, {% endif %}
-      {%- endfor %}
-    as rows ({% for name in agate_table.column_names %}column_{{ loop.index }}{% if not loop.last %}, {% endif %}{% endfor %})
-  {%- endcall -%}
+  {%- call statement('main') -%}{{ tidemark_create_seed_sql(version, agate_table, model['config'].get('column_types', {})) }}{%- endcall -%}
   {% do tidemark_switch_to(target_relation, version) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
+
+
+{% macro tidemark_create_seed_sql(version, agate_table, types) %}
+  create table {{ version }} using parquet as
+  select
+    {% for name in agate_table.column_names -%}
+      cast(column_{{ loop.index }} as {{ types.get(name, adapter.convert_type(agate_table, loop.index0)) }}) as {{ adapter.quote(name) }}
+      {%- if not loop.last %}, {% endif %}
+    {%- endfor %}
+  from values
+    {% for row in agate_table.rows -%}
+      ({% for value in row %}{{ tidemark_literal(value) }}{% if not loop.last %}, {% endif %}{% endfor %})
+      {%- if not loop.last %}, {% endif %}
+    {%- endfor %}
+  as rows ({% for name in agate_table.column_names %}column_{{ loop.index }}{% if not loop.last %}, {% endif %}{% endfor %})
+{% endmacro %}
+
+
+{# Loads the seeds that the calling model reads and that are not there. #}
+{% macro tidemark_provide_seeds() %}
+  {%- for unique_id in model['depends_on']['nodes'] if execute and unique_id.startswith('seed.') -%}
+    {%- set seed = graph.nodes[unique_id] -%}
+    {%- set relation = api.Relation.create(schema=seed.schema, identifier=seed.alias, type='view') -%}
+    {%- if load_relation(relation) is none -%}
+      {%- set version = tidemark_new_version(relation) -%}
+      {% do run_query(tidemark_create_seed_sql(version, adapter.seed_table(seed), seed.config.get('column_types', {}))) %}
+      {% do tidemark_switch_to(relation, version) %}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}
 
 
 {% macro tidemark_literal(value) %}
