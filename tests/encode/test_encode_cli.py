@@ -124,9 +124,10 @@ def test_a_sink_without_an_encoder_is_refused(capfdbinary, uri, text):
 
 
 def rows_of(capfdbinary, log, *arguments):
-    _, messages, _ = encode(
+    status, messages, errors = encode(
         capfdbinary, golden(f"streams/{log}.bin"), "--sink-uri", "file:///x?protocol=csv", *arguments
     )
+    assert status == 0, errors
     return [message for message in messages if message["kind"] == "row"]
 
 
@@ -154,10 +155,12 @@ def test_transactions_are_left_out_by_their_start_ts(capfdbinary, tmp_path):
     assert [row["commit_ts"] for row in printed] == kept
 
 
-def test_with_row_policy_a_soft_delete_is_a_delete_of_the_old_row(capfdbinary):
+def test_with_row_policy_a_soft_delete_is_a_delete_of_the_old_row(capfdbinary, tmp_path):
+    changefeed = tmp_path / "c.toml"
+    changefeed.write_text("[filter]\nrules = ['*.*', '!aa.nosd']\n")
     raw = rows_of(capfdbinary, "active_active")
     assert len(raw) == len(jsonl("streams/active_active.rows.jsonl"))
-    sent = rows_of(capfdbinary, "active_active", "--row-policy")
+    sent = rows_of(capfdbinary, "active_active", "--row-policy", "--changefeed", changefeed)
     ops = [(row["table"], row["value_text"][1]) for row in sent]
     rows = jsonl("streams/active_active.rows.jsonl")
     becomes_deleted = [
@@ -172,3 +175,10 @@ def test_with_row_policy_a_soft_delete_is_a_delete_of_the_old_row(capfdbinary):
     assert ("plain", "D") in ops
     deleted = [row for row in sent if row["table"] == "soft" and row["value_text"].startswith('"D"')]
     assert all("2025-04" not in row["value_text"] for row in deleted)
+
+
+def test_with_row_policy_a_soft_delete_table_without_the_column_is_refused(capfdbinary):
+    log, uri = golden("streams/active_active.bin"), "file:///x?protocol=csv"
+    status, _, errors = encode(capfdbinary, log, "--sink-uri", uri, "--row-policy")
+    assert status == 2
+    assert "aa.nosd is an active-active table and has no column _tidb_softdelete_time" in errors

@@ -4,6 +4,8 @@ Each case has a schema of its own in one log: a transaction of the scenario, wit
 """
 
 import json
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -98,14 +100,19 @@ def test_row_policy_is_that_of_ticdc(dbt, tmp_path, changefeed, monkeypatch):
         "sink_uri": "tidb://root@127.0.0.1:4000/",
         "compat": "ticdc",
     }
-    dbt.ok("run", "--select", "+row_policy", changefeed=changefeed(""))
-    normal = {
-        number: case
-        for number, case in enumerate(FILTER_CASES)
-        # TiCDC stops at a table that is flagged and lacks the column of soft deletes.
-        if not case["enable_active_active"] and "error" not in case
-    }
+    normal, refused = cases(enable_active_active=False), refusals(enable_active_active=False)
+    message = dbt.fails("run", "--select", "+row_policy", changefeed=changefeed(rules({**normal, **refused})))
+    assert named(message) == {missing(number, case) for number, case in refused.items()}
+
+    only = ("--select", "table_filter", "row_policy")
+    dbt.ok("run", *only, changefeed=changefeed(rules(normal)))
     assert policy(dbt, normal) == {number: outputs(case) for number, case in normal.items()}
+
+    refused = refusals(enable_active_active=True)
+    message = dbt.fails("run", *only, changefeed=changefeed(ACTIVE_ACTIVE + rules(refused)))
+    for number, case in refused.items():
+        (reason,) = [part for part in message.split("; ") if f"case_{number}.{case['table']} " in part]
+        assert "_tidb_softdelete_time" in reason
 
     # Other tables are refused before a row of them is judged; the columns that a table must have and the loop guard are not part of these cases.
     settings = TidemarkAdapter.changefeed_settings
@@ -115,16 +122,47 @@ def test_row_policy_is_that_of_ticdc(dbt, tmp_path, changefeed, monkeypatch):
     )
     active = {
         number: case
-        for number, case in enumerate(FILTER_CASES)
-        if case["enable_active_active"] and case["active_active_table"] and "error" not in case
+        for number, case in cases(enable_active_active=True).items()
+        if case["active_active_table"]
     }
-    rules = json.dumps([f"case_{number}.*" for number in active])
-    dbt.ok(
-        "run",
-        *("--select", "table_filter", "row_policy"),
-        changefeed=changefeed(f"{ACTIVE_ACTIVE}\n[filter]\nrules = {rules}\n"),
-    )
+    dbt.ok("run", *only, changefeed=changefeed(ACTIVE_ACTIVE + rules(active)))
     assert policy(dbt, active) == {number: outputs(case) for number, case in active.items()}
+
+
+def rules(numbers: Iterable[int]) -> str:
+    """The filter that takes the tables of some cases."""
+    return f"[filter]\nrules = {json.dumps([f'case_{number}.*' for number in numbers])}\n"
+
+
+def cases(enable_active_active: bool) -> dict[int, dict]:
+    """The cases of a mode that are no errors, by number."""
+    return {
+        number: case
+        for number, case in enumerate(FILTER_CASES)
+        if case["enable_active_active"] == enable_active_active and "error" not in case
+    }
+
+
+def refusals(enable_active_active: bool) -> dict[int, dict]:
+    """Those where TiCDC stops: the table is flagged, and has no column of soft deletes."""
+    found = {
+        number: case
+        for number, case in enumerate(FILTER_CASES)
+        if case["enable_active_active"] == enable_active_active and "error" in case
+    }
+    assert found
+    assert all("missing required column _tidb_softdelete_time" in case["error"] for case in found.values())
+    return found
+
+
+def missing(number: int, case: dict) -> str:
+    kind = "an active-active" if case["active_active_table"] else "a soft-delete"
+    return f"case_{number}.{case['table']} is {kind} table and has no column _tidb_softdelete_time"
+
+
+def named(message: str) -> set[str]:
+    """The tables that a message is about, each with what is wrong with it."""
+    return set(re.findall(r"case_\d+\.\w+ is [^;.]*", message))
 
 
 def outputs(case: dict) -> list[tuple]:

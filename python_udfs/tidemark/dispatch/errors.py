@@ -21,5 +21,9 @@ class MissingIndex(DispatchError):
     """A rule hashes the columns of an index that the table does not have."""
 
 
+class MissingSoftDeleteColumn(DispatchError):
+    """A table has the flag of soft delete or active-active, and no column that says which rows are deleted."""
+
+
 class NoPartitions(DispatchError):
     """The sink has no topics and partitions, or too few for a rule."""

@@ -4,7 +4,8 @@
 2. event filters leave out row changes of some tables by their kind, and updates by the columns that they change;
 3. with bdr-mode, rows that came from another cluster are not sent on;
 4. with enable-active-active, deletes are not sent;
-5. in tables with the flags of soft delete or active-active, hard deletes are not sent, and an update that soft-deletes a row is sent as a delete of the old row.
+5. in tables with the flags of soft delete or active-active, hard deletes are not sent, and an update that soft-deletes a row is sent as a delete of the old row. Such a table
+   without the column of soft deletes is refused: all its deletes would vanish.
 
 Tables that the changefeed's filter leaves out are a matter of ChangefeedFilter. A test compares this module with the model.
 """
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.config.settings import Settings
+from tidemark.dispatch.errors import MissingSoftDeleteColumn
 from tidemark.dispatch.table_filter import TableFilter
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, UPDATE, RowBatch
 from tidemark.wire.table_info import TableInfo
@@ -53,6 +55,8 @@ class RowPolicy:
         if self._bdr_mode and _ORIGIN_TS in table.columns_by_name:
             dropped |= _values(batch, _ORIGIN_TS, batch.changes.post).is_valid().to_numpy(False)
         is_flagged = self._table_flags and (table.is_active_active or table.is_soft_delete)
+        if is_flagged:
+            self._check_soft_delete_column(table)
         if self._active_active or is_flagged:
             dropped |= op == DELETE
         sent = np.where(dropped, NOT_SENT, op).astype(np.uint8)
@@ -71,9 +75,17 @@ class RowPolicy:
                 found |= (changes.op == UPDATE) & ~_differs(batch, _other_columns(table, columns))
         return found
 
+    def _check_soft_delete_column(self, table: TableInfo) -> None:
+        """In active-active mode only active-active tables have soft deletes."""
+        if _SOFTDELETE_TIME in table.columns_by_name or (self._active_active and not table.is_active_active):
+            return
+        kind = "an active-active" if table.is_active_active else "a soft-delete"
+        raise MissingSoftDeleteColumn(
+            f"{table.schema}.{table.table} is {kind} table and has no column {_SOFTDELETE_TIME}, so all its deletes would "
+            "be lost; add the column upstream, or leave the table out with the filter of the changefeed"
+        )
+
     def _becomes_deleted(self, batch: RowBatch) -> np.ndarray:
-        if _SOFTDELETE_TIME not in batch.table.columns_by_name:
-            return np.zeros(len(batch.changes), bool)
         old, new = (
             self._is_there(_texts(batch, _SOFTDELETE_TIME, rows))
             for rows in (batch.changes.pre, batch.changes.post)
