@@ -13,7 +13,7 @@
     {%- set options = fromjson(render(options)) -%}
   {%- endif -%}
   {%- if options is none -%}
-    {%- call noop_statement('main', 'nothing to send') -%}{%- endcall -%}
+    {%- call noop_statement('main', tidemark.nothing_sent()) -%}{%- endcall -%}
     {{ return({'relations': []}) }}
   {%- endif -%}
   {{ run_hooks(pre_hooks) }}

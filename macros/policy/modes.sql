@@ -46,6 +46,7 @@
     'event_filters': [],
     'ignored_start_ts': [],
     'sink_kind': 'none',
+    'keeps_nothing': false,
     'progress_interval_seconds': 1800,
     'sink_place': '',
     'protocol': '',

@@ -1,9 +1,7 @@
 {# Whether the sink URI is that of a storage tree. #}
 {% macro is_storage_sink() %}
   {{ return(
-    tidemark.changefeed_setting('sink_kind') == 'storage'
-    and tidemark.changefeed_setting('protocol') in ['csv', 'canal-json', 'avro']
-    and not tidemark.changefeed_setting('sink_place').startswith('noop:')
+    tidemark.changefeed_setting('sink_kind') == 'storage' and not tidemark.changefeed_setting('keeps_nothing')
   ) }}
 {% endmacro %}
 

@@ -56,3 +56,13 @@ def test_compat_decides_on_the_rules(tmp_path):
 
 def test_a_missing_file_is_an_error(tmp_path):
     assert main(["check", str(tmp_path / "none.toml")]) == 1
+
+
+def test_nothing_to_check_is_an_error(capsys):
+    assert main(["check"]) == 2
+    assert capsys.readouterr().err == "tidemark check: give a changefeed file, --sink-uri URI, or both\n"
+
+
+def test_a_sink_that_would_send_nothing_is_an_error(capsys):
+    assert main(["check", "--sink-uri", "pulsar://h:6650/t?protocol=canal-json"]) == 1
+    assert "there is no pulsar sink" in capsys.readouterr().out

@@ -176,27 +176,22 @@ def event_filter(**keys):
     return {"filter": {"event-filters": [{"matcher": ["*.*"], **keys}]}}
 
 
-def test_keys_that_nothing_acts_on_are_noted():
-    found = check(event_filter(**{"ignore-delete-value-expr": "id > 5"}))
-    assert [(f.severity, f.key) for f in found] == [
-        ("note", "filter.event-filters[0].ignore-delete-value-expr")
-    ]
-    found = check(event_filter(**{"ignore-event": ["drop tables"]}))
-    assert [(f.severity, f.key) for f in found] == [("note", "filter.event-filters[0].ignore-event")]
+def test_events_to_leave_out_by_a_kind_that_does_not_exist_are_an_error():
+    (found,) = check(event_filter(**{"ignore-event": ["drop tables"]}))
+    assert (found.severity, found.key) == ("error", "filter.event-filters[0].ignore-event")
+    assert "no kind of events 'drop tables'; did you mean drop table?" in found.message
     assert check(event_filter(**{"ignore-event": ["delete", "all ddl", "Drop Table"]})) == []
     assert check({"filter": {"ignore-txn-start-ts": [1]}}) == []
 
 
-def test_switches_that_nothing_acts_on_are_noted_when_they_are_on():
+def test_switches_that_change_nothing_are_noted_when_they_are_on():
     def feed(on):
         raw = {"output-raw-change-event": on}
         return {
             "force-replicate": on,
-            "ignore-ineligible-table": on,
-            "integrity": {
-                "integrity-check-level": "correctness" if on else "none",
-                "corruption-handle-level": "error" if on else "warn",
-            },
+            "active-active-sync-stats-interval": "2m" if on else "1m",
+            "consistent": {"level": "eventual" if on else "none"},
+            "integrity": {"corruption-handle-level": "error" if on else "warn"},
             "sink": {
                 "safe-mode": on,
                 "cloud-storage-config": raw,
@@ -209,8 +204,8 @@ def test_switches_that_nothing_acts_on_are_noted_when_they_are_on():
     assert {finding.severity for finding in check(feed(True), uri)} == {"note"}
     assert [finding.key for finding in check(feed(True), uri)] == [
         "force-replicate",
-        "ignore-ineligible-table",
-        "integrity.integrity-check-level",
+        "active-active-sync-stats-interval",
+        "consistent.level",
         "integrity.corruption-handle-level",
         "sink.safe-mode",
         "sink.cloud-storage-config.output-raw-change-event",

@@ -3,6 +3,8 @@
 import pytest
 
 from tidemark.config import ConfigError, check, check_default_topic, check_partition_count, load
+from tidemark.config.load import resolve
+from tidemark.encode.protocol import protocols_of
 
 KAFKA = "kafka://127.0.0.1:9092/topic?protocol=canal-json"
 AVRO = "kafka://127.0.0.1:9092/topic?protocol=avro&schema-registry=http://127.0.0.1:8081"
@@ -11,7 +13,13 @@ STORAGE = "file:///sink?protocol=csv"
 
 
 def error_keys(changefeed=None, sink_uri=None, compat="design"):
-    return [finding.key for finding in check(changefeed, sink_uri, compat) if finding.severity == "error"]
+    """What TiCDC refuses too."""
+    return [finding.key for finding in resolve(changefeed, sink_uri, compat)[1].errors]
+
+
+def refused_keys(changefeed=None, sink_uri=None):
+    """The same, and what only Tidemark refuses."""
+    return [finding.key for finding in check(changefeed, sink_uri) if finding.severity == "error"]
 
 
 def notes(changefeed=None, sink_uri=None):
@@ -395,22 +403,94 @@ def test_pulsar_oauth2_is_given_completely():
 # --- what sinks refuse when they begin
 
 
-@pytest.mark.parametrize("protocol", ["simple", "open-protocol", "debezium", "canal", "maxwell"])
-@pytest.mark.parametrize("uri", ["kafka://h:1/t", "pulsar://h:1/t", "file:///x"])
-def test_a_protocol_without_an_encoder_is_noted(uri, protocol):
-    notes = [
-        str(finding) for finding in check(None, f"{uri}?protocol={protocol}") if finding.key == "protocol"
+def check_errors(changefeed=None, sink_uri=None):
+    return [str(finding) for finding in check(changefeed, sink_uri) if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("protocol", ["simple", "debezium", "canal", "maxwell", "craft"])
+@pytest.mark.parametrize("uri", ["kafka://h:1/t", "file:///x"])
+def test_a_protocol_without_an_encoder_is_an_error(uri, protocol):
+    kind = uri.partition(":")[0].replace("file", "storage")
+    [error] = check_errors(None, f"{uri}?protocol={protocol}")
+    assert error == (
+        f"protocol = {protocol!r}: has no encoder: a {kind} sink would send nothing; "
+        f"allowed: {', '.join(protocols_of(kind))}"
+    )
+    # A changefeed without a sink sends nothing, and dispatch rules need no encoder.
+    assert refused_keys({"sink": {"protocol": protocol}}) == []
+    assert load(None, f"{uri}?protocol={protocol}").protocol == protocol
+
+
+def test_a_protocol_that_the_sink_cannot_send_is_an_error():
+    [error] = check_errors(None, "kafka://h:1/t?protocol=csv")
+    assert error.startswith("protocol = 'csv': cannot be sent to it: a kafka sink would send nothing")
+
+
+@pytest.mark.parametrize("protocol", ["canal-json", "debezium"])
+def test_a_sink_that_is_not_there_is_an_error(protocol):
+    uri = f"pulsar://h:1/t?protocol={protocol}"
+    [error] = check_errors(None, uri)
+    assert error.startswith(
+        f"sink-uri = '{uri}': there is no pulsar sink, nothing would be sent; allowed: storage (csv"
+    )
+    assert error.endswith("TiDB, MySQL, blackhole")
+    assert load(None, uri).sink_kind == "pulsar"
+
+
+@pytest.mark.parametrize("uri", ["blackhole://", "noop:///x?protocol=csv"])
+def test_a_sink_that_keeps_nothing_says_so(uri):
+    [finding] = check(None, uri)
+    assert (finding.severity, finding.message) == (
+        "note",
+        "takes every row and keeps none: nothing is written",
+    )
+
+
+@pytest.mark.parametrize(
+    ("feed", "uri"),
+    [
+        ({"ignore-ineligible-table": True}, None),
+        ({"integrity": {"integrity-check-level": "correctness"}}, KAFKA),
+        ({"enable-sync-point": True}, MYSQL),
+        ({"cyclic-replication": {"enable": True}}, None),
+        ({"filter": {"event-filters": [{"matcher": ["*.*"], "ignore-event": ["drop tables"]}]}}, None),
+        ({"sink": {"transaction-atomicity": "table"}}, MYSQL),
+        ({"sink": {"cloud-storage-config": {"file-expiration-days": 3}}}, STORAGE),
+        (
+            {"sink": {"kafka-config": {"large-message-handle": {"large-message-handle-compression": "lz4"}}}},
+            KAFKA,
+        ),
+        (None, MYSQL + "?dry-run=true"),
+        (None, KAFKA + "&sasl-mechanism=GSSAPI&sasl-user=u"),
+    ],
+)
+def test_what_tidemark_does_not_apply_is_an_error_of_check_and_known_to_commands_that_send_nothing(feed, uri):
+    assert len(check_errors(feed, uri)) == 1
+    load(feed, uri)
+
+
+def test_a_glue_registry_is_an_error():
+    glue = {"registry-name": "r", "region": "eu"}
+    feed = {"sink": {"kafka-config": {"glue-schema-registry-config": glue}}}
+    at = "sink.kafka-config.glue-schema-registry-config"
+    assert refused_keys(feed, "kafka://h:1/t?protocol=avro") == [at]
+    assert refused_keys(feed, KAFKA) == []
+
+
+@pytest.mark.parametrize("url", ["h:8081", "ftp://x", "http://", "http://h:port", "file://x/y"])
+def test_a_schema_registry_that_is_no_url_is_an_error(url):
+    assert refused_keys(None, f"kafka://h:1/t?protocol=avro&schema-registry={url}") == ["schema-registry"]
+    assert refused_keys({"sink": {"schema-registry": url}}, "kafka://h:1/t?protocol=avro") == [
+        "schema-registry"
     ]
-    assert any("has no encoder for it, so nothing can be sent" in note for note in notes)
-    assert error_keys(None, f"{uri}?protocol={protocol}") == []
-    assert error_keys({"sink": {"protocol": protocol}}) == []
+    assert refused_keys(None, "kafka://h:1/t?protocol=avro&schema-registry=http://u:p@h:8081") == []
 
 
 @pytest.mark.parametrize("zone", ["Foo/Bar", "%2B08:00"])
 def test_a_time_zone_that_the_storage_sink_does_not_know_is_an_error(zone):
-    assert error_keys(None, f"{STORAGE}&time-zone={zone}") == ["sink-uri"]
-    assert error_keys(None, f"{STORAGE}&time-zone=Asia/Shanghai") == []
-    assert error_keys(None, f"{MYSQL}?time-zone={zone}") == []
+    assert refused_keys(None, f"{STORAGE}&time-zone={zone}") == ["sink-uri"]
+    assert refused_keys(None, f"{STORAGE}&time-zone=Asia/Shanghai") == []
+    assert refused_keys(None, f"{MYSQL}?time-zone={zone}") == []
 
 
 def test_a_certificate_of_a_database_needs_its_key():
@@ -418,8 +498,8 @@ def test_a_certificate_of_a_database_needs_its_key():
     assert str(finding) == (
         "sink-uri = 'mysql://h/?ssl-cert=x': ssl-cert and ssl-key are only of use together; give both"
     )
-    assert error_keys(None, "mysql://h/?ssl-key=x") == ["sink-uri"]
-    assert error_keys(None, "mysql://h/?ssl-cert=x&ssl-key=y") == []
+    assert refused_keys(None, "mysql://h/?ssl-key=x") == ["sink-uri"]
+    assert refused_keys(None, "mysql://h/?ssl-cert=x&ssl-key=y") == []
 
 
 def test_a_check_does_not_need_the_password():

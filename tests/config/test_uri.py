@@ -92,11 +92,8 @@ def test_an_empty_option_is_not_given():
 @pytest.mark.parametrize(
     ("uri", "option"),
     [
-        ("mysql://h/?", "safe-mode=true"),
-        ("s3://b/p?protocol=csv&", "provider=ceph"),
         ("s3://b/p?protocol=csv&", "role-arn=arn:aws:iam::1:role/x"),
         ("s3://b/p?protocol=csv&", "external-id=x"),
-        ("s3://b/p?protocol=csv&", "use-accelerate-endpoint=true"),
         ("azblob://c/p?protocol=csv&", "encryption-scope=x"),
         ("azblob://c/p?protocol=csv&", "access-tier=Cool"),
         ("azure://c/p?protocol=csv&", "endpoint=http://here"),
@@ -104,10 +101,26 @@ def test_an_empty_option_is_not_given():
         ("gs://b/p?protocol=csv&", "storage-class=NEARLINE"),
     ],
 )
-def test_options_that_nothing_acts_on_are_noted(uri, option):
+def test_options_that_are_not_applied_are_errors(uri, option):
+    (finding,) = check(None, uri + option)
+    assert (finding.severity, finding.key) == ("error", f"sink-uri?{option.partition('=')[0]}")
+    assert "does not apply it" in finding.message
+    assert check(None, uri.rstrip("?&")) == []
+
+
+@pytest.mark.parametrize(
+    ("uri", "option"),
+    [
+        ("mysql://h/?", "safe-mode=true"),
+        ("s3://b/p?protocol=csv&", "provider=ceph"),
+        ("s3://b/p?protocol=csv&", "use-accelerate-endpoint=true"),
+        ("s3://b/p?protocol=csv&", "flush-interval=1m"),
+    ],
+)
+def test_options_that_change_nothing_are_noted(uri, option):
     (finding,) = check(None, uri + option)
     assert (finding.severity, finding.key) == ("note", f"sink-uri?{option.partition('=')[0]}")
-    assert "does not apply it" in finding.message
+    assert "changes nothing" in finding.message
     assert check(None, uri.rstrip("?&")) == []
 
 

@@ -204,6 +204,25 @@ def test_wrong_settings_stop_before_anything_is_parsed(dbt):
     assert "spark.sql.extensions" in dbt.fails("parse", table_format="delta")
 
 
+@pytest.mark.parametrize(
+    ("uri", "said"),
+    [
+        ("pulsar://h:6650/t?protocol=canal-json", "there is no pulsar sink"),
+        ("file:///tmp/x?protocol=simple", "protocol = 'simple': has no encoder"),
+        ("kafka://h:9092/t?protocol=debezium", "protocol = 'debezium': has no encoder"),
+        ("mysql://h:3306/?dry-run=true", "sink-uri?dry-run: Tidemark does not apply it"),
+    ],
+)
+def test_a_sink_that_would_not_do_what_it_is_asked_stops_every_command(dbt, uri, said):
+    for command in ("parse", "run"):
+        assert said in dbt.fails(command, sink_uri=uri)
+
+
+def test_a_sink_that_keeps_nothing_says_so(dbt):
+    built = dbt.ok("run", "--select", "sink_storage", "sink_kafka", "sink_tidb", sink_uri="blackhole://")
+    assert {result.message for result in built.result} == {"SINK THROWS ALL ROWS AWAY"}
+
+
 def test_a_log_that_does_not_exist_is_named_without_a_stack_trace(dbt, tmp_path):
     message = dbt.fails(
         "run",

@@ -1,7 +1,7 @@
 """Check a changefeed file and a sink URI.
 
-All findings are printed at once: errors, which stop Tidemark, and notes, such as settings that only tune a running
-TiCDC and are ignored. Secrets are never printed. The exit status is 0 without errors, 1 with errors.
+All findings are printed at once: errors, which stop Tidemark, and notes on settings that cannot change what is sent,
+such as those that only tune a running TiCDC. A setting that Tidemark does not implement is an error. Secrets are never printed. The exit status is 0 without errors, 1 with errors.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 
 from tidemark import config
 from tidemark.cli.compat_option import add_compat
+from tidemark.errors import TidemarkError
 
 SUMMARY = "check a changefeed file and a sink URI"
 
@@ -22,7 +23,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+class NothingToCheck(TidemarkError):
+    """Neither a changefeed nor a sink URI was given."""
+
+
 def run(args: argparse.Namespace) -> int:
+    if not args.changefeed and not args.sink_uri:
+        raise NothingToCheck("give a changefeed file, --sink-uri URI, or both")
     findings = config.check(args.changefeed, args.sink_uri, args.compat)
     errors = sum(finding.severity == "error" for finding in findings)
     notes = len(findings) - errors

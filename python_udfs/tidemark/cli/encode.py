@@ -27,7 +27,7 @@ import numpy as np
 
 from tidemark.cli.compat_option import add_compat
 from tidemark.cli.progress import Progress
-from tidemark.config.load import load
+from tidemark.config.load import load_to_send
 from tidemark.config.settings import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.dispatch.router import Router
@@ -89,7 +89,7 @@ def add_arguments(parser) -> None:
 
 
 def run(args) -> int:
-    settings = load(args.changefeed, args.sink_uri, args.compat)
+    settings = load_to_send(args.changefeed, args.sink_uri, args.compat)
     if settings.protocol != "avro":
         if args.schemas or args.registry:
             raise EncodeError("--schemas and --registry are for protocol=avro")

@@ -25,7 +25,6 @@ from tidemark.config.keys import (
 from tidemark.config.sink import Sink
 
 ROW_OPS, ALL_DML, ALL_DDL = ("insert", "update", "delete"), "all dml", "all ddl"
-NO_CHECKSUMS = "row checksums are neither verified nor sent"
 EXPRESSIONS = "it is an expression of TiDB's SQL, and the rows are kept"
 
 
@@ -92,7 +91,12 @@ class MemoryUsage:
 
 @dataclass(frozen=True)
 class Consistent:
-    level: str = key(one_of("none", "eventual", empty="none"), "none", "eventual keeps a redo log.")
+    level: str = key(
+        one_of("none", "eventual", empty="none"),
+        "none",
+        "eventual keeps a redo log.",
+        moot="Tidemark keeps no redo log, since every run can be repeated from the event logs",
+    )
     storage: str = key(TEXT, "", "Where the redo log is kept.", secret=True)
     compression: str = key(one_of("none", "lz4", empty="none"), "none", "Compression of the redo log.")
     flush_interval: int | None = tuning(INT, "Milliseconds between two writes of the redo log.")
@@ -112,11 +116,13 @@ class Integrity:
     integrity_check_level: str = key(
         one_of("none", "correctness"),
         "none",
-        "correctness verifies row checksums. Kafka only.",
-        unapplied=NO_CHECKSUMS,
+        "correctness verifies row checksums. Kafka only. An error there, since Tidemark neither verifies nor sends them.",
     )
     corruption_handle_level: str = key(
-        one_of("warn", "error"), "warn", "What happens on a wrong checksum.", unapplied=NO_CHECKSUMS
+        one_of("warn", "error"),
+        "warn",
+        "What happens on a wrong checksum.",
+        moot="row checksums are not verified",
     )
 
 
@@ -156,7 +162,12 @@ class SyncedStatus:
 
 @dataclass(frozen=True)
 class Cyclic:
-    enable: bool | None = tuning(BOOL, "Cyclic replication of old versions.")
+    enable: bool = key(
+        BOOL,
+        False,
+        "Cyclic replication of old versions.",
+        unapplied="rows of other replicas would be sent; use bdr-mode instead",
+    )
     replica_id: int | None = tuning(INT, "Cyclic replication of old versions.")
     filter_replica_ids: tuple[int, ...] | None = tuning(INTS, "Cyclic replication of old versions.")
     id_buckets: int | None = tuning(INT, "Cyclic replication of old versions.")
@@ -180,9 +191,16 @@ class Changefeed:
         DURATION, timedelta(minutes=30), "How often the progress table is written."
     )
     active_active_sync_stats_interval: timedelta = key(
-        DURATION, timedelta(minutes=1), "How often conflict statistics are read; 0 never."
+        DURATION,
+        timedelta(minutes=1),
+        "How often conflict statistics are read; 0 never.",
+        moot="the model conflict_counts has the statistics of every run",
     )
-    enable_sync_point: bool = key(BOOL, False, "Write sync points. TiDB and MySQL only.")
+    enable_sync_point: bool = key(
+        BOOL,
+        False,
+        "Write sync points. TiDB and MySQL only. An error there: Tidemark writes none, the model sync_points lists those of the logs.",
+    )
     sync_point_interval: timedelta = key(
         DURATION, timedelta(minutes=10), "Time between two sync points, at least 30s."
     )
@@ -193,13 +211,13 @@ class Changefeed:
         BOOL,
         False,
         "Also tables without a primary key or a unique key without NULL.",
-        unapplied="tables without such a key are always replicated",
+        moot="tables without such a key are always replicated",
     )
     ignore_ineligible_table: bool = key(
         BOOL,
         False,
         "Leave out tables that cannot be replicated instead of failing.",
-        unapplied="no table is left out because of its keys",
+        unapplied="no table is left out because of its keys; name such tables in filter.rules instead",
     )
     filter: Filter = section(Filter, "Which tables and events are replicated.")
     consistent: Consistent = section(Consistent, "Redo log.")
@@ -223,7 +241,7 @@ class Changefeed:
     mounter: Mounter = section(Mounter, "Row decoding in TiCDC.", tuning=True)
     scheduler: Scheduler = section(Scheduler, "Spreading tables over nodes.")
     synced_status: SyncedStatus = section(SyncedStatus, "When a changefeed counts as synced.", tuning=True)
-    cyclic_replication: Cyclic = section(Cyclic, "Cyclic replication of old versions.", tuning=True)
+    cyclic_replication: Cyclic = section(Cyclic, "Cyclic replication of old versions.")
 
     @property
     def filter_rules(self) -> tuple[str, ...]:

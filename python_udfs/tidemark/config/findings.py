@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from tidemark.config.secrets import BLANK, redact, redact_uri
 from tidemark.errors import TidemarkError
 
 ERROR = "error"
 NOTE = "note"
+# TiCDC applies it and Tidemark does not: an error for whoever sends, nothing to commands that only look at rules.
+UNAPPLIED = "unapplied"
 # Given as the value of a finding whose value is a secret.
 HIDDEN = object()
 
@@ -42,8 +44,12 @@ class Findings(list):
         self._add(NOTE, key, message, value, allowed)
 
     def unapplied(self, key: str, instead: str) -> None:
-        """A setting that nothing in Tidemark acts on, and what happens instead."""
-        self.note(key, f"is accepted, but Tidemark does not apply it: {instead}")
+        """A setting that would change what is sent, and what Tidemark would do instead."""
+        self._add(UNAPPLIED, key, f"Tidemark does not apply it: {instead}", None, "")
+
+    def moot(self, key: str, why: str) -> None:
+        """A setting that cannot change what is sent, and why."""
+        self.note(key, f"changes nothing: {why}")
 
     def _add(self, severity: str, key: str, message: str, value: object, allowed: str) -> None:
         self.append(Finding(severity, key, redact(message), _shown(value), allowed))
@@ -51,6 +57,12 @@ class Findings(list):
     @property
     def errors(self) -> list[Finding]:
         return [finding for finding in self if finding.severity == ERROR]
+
+    def for_sending(self) -> Findings:
+        """The same, with an error in place of every setting that is not applied."""
+        return Findings(
+            replace(finding, severity=ERROR) if finding.severity == UNAPPLIED else finding for finding in self
+        )
 
 
 def _shown(value: object) -> str:

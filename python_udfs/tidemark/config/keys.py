@@ -42,8 +42,10 @@ class Key:
     name: str
     tuning: bool = False
     secret: bool = False
-    # The key is read, but nothing in Tidemark acts on it: what that means, as a note.
+    # Any other value than the default would change what is sent, and Tidemark does not apply it: what it does instead. An error.
     unapplied: str = ""
+    # No value can change what is sent: why, as a note.
+    moot: str = ""
     # For a URI option: the key of the changefeed file that says the same. The URI wins.
     file_key: str = ""
 
@@ -57,10 +59,11 @@ def key(
     tuning: bool = False,
     secret: bool = False,
     unapplied: str = "",
+    moot: str = "",
     file_key: str = "",
 ) -> Any:
     """A dataclass field that is a key. Without `name`, the field's name with - for _ is the key's name."""
-    declared = Key(kind, doc, name, tuning, secret, unapplied, file_key)
+    declared = Key(kind, doc, name, tuning, secret, unapplied, moot, file_key)
     return field(default=default, repr=not secret, metadata={"key": declared})
 
 
@@ -99,6 +102,14 @@ def read_value(declared: Key, path: str, value: Any, findings: Findings) -> tupl
     except KindError as problem:
         findings.error(path, str(problem), HIDDEN if secret else value, declared.kind.allowed)
         return False, None
+
+
+def note_effect(declared: Key, path: str, findings: Findings) -> None:
+    """What is to be said of a key that was given another value than its default."""
+    if declared.unapplied:
+        findings.unapplied(path, declared.unapplied)
+    if declared.moot:
+        findings.moot(path, declared.moot)
 
 
 def _unread(value: Any) -> Any:

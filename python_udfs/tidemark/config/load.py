@@ -13,7 +13,7 @@ from tidemark.config import rules
 from tidemark.config.changefeed import Changefeed
 from tidemark.config.dispatch_rule import ALLOWED_EXPRESSIONS, DispatchRule, ExpressionError, parse_partition
 from tidemark.config.findings import HIDDEN, ConfigError, Finding, Findings
-from tidemark.config.keys import keys_of, read_value
+from tidemark.config.keys import keys_of, note_effect, read_value
 from tidemark.config.secrets import is_secret_name
 from tidemark.config.settings import Settings
 from tidemark.config.sink import DispatcherEntry
@@ -38,12 +38,21 @@ def load(changefeed: Any = None, sink_uri: str | None = None, compat: Any = "des
     return settings
 
 
+def load_to_send(changefeed: Any, sink_uri: str | None, compat: Any = "design") -> Settings:
+    """The same for those that send or show messages: also a setting that Tidemark does not apply is an error."""
+    settings, findings = resolve(changefeed, sink_uri, compat)
+    if errors := findings.for_sending().errors:
+        raise ConfigError(errors)
+    return settings
+
+
 def check(changefeed: Any = None, sink_uri: str | None = None, compat: Any = "design") -> list[Finding]:
     """Every error and note about a changefeed file and a sink URI, also what only a sink would refuse when it begins."""
     # Sinks and encoders need this package themselves.
     from tidemark.config.refusals import refusals
 
     settings, findings = resolve(changefeed, sink_uri, compat)
+    findings = findings.for_sending()
     refusals(settings, findings)
     return list(findings)
 
@@ -109,8 +118,8 @@ def _read_section(
             ok, read = read_value(declared, at, value, findings)
             if ok:
                 values[item.name] = read
-                if declared.unapplied and read != item.default and not quiet:
-                    findings.unapplied(at, declared.unapplied)
+                if read != item.default and not quiet:
+                    note_effect(declared, at, findings)
         elif declared.kind.is_list:
             values[item.name] = _read_list(declared.kind.section, value, at, findings, given)
         else:

@@ -20,8 +20,11 @@ Tidemark takes the changefeed file (TOML) and the sink URI of a TiCDC changefeed
 the dbt var `changefeed`, with the same keys. `tidemark check changefeed.toml --sink-uri URI` prints everything that is wrong with the two at
 once, and `--json` makes it readable for tools.
 
-A key that does not exist is an error that names the nearest one. Keys that only tune a running TiCDC are checked, ignored, and noted. What
-the file and the URI both say is taken from the URI. Durations are written as in Go: `30m`, `1h30m`, `500ms`.
+What is accepted is applied. A setting that would change what is sent, and that Tidemark does not implement, is an error of `tidemark check` and of every dbt
+command. Only settings that cannot change the output are ignored, with a note: those that tune a running TiCDC, and those marked "changes nothing" below. Commands that send nothing
+(`tidemark dispatch`, `dispatch-report`) take changefeeds and URIs with such settings.
+
+A key that does not exist is an error that names the nearest one. What the file and the URI both say is taken from the URI. Durations are written as in Go: `30m`, `1h30m`, `500ms`.
 
 The var `compat` of dbt and the option `--compat` of the commands choose between the design documents (`design`) and TiCDC as shipped (`ticdc`), or set single
 switches over one of the two: `{base: design, active_active_columns: ticdc}`. The switches are listed in [architecture](architecture.md#compat-design-or-ticdc).
@@ -105,8 +108,11 @@ def _tables(cls: type) -> list[str]:
 
 
 def _meaning(declared: Key) -> str:
-    unapplied = f" Not applied by Tidemark: {declared.unapplied}." if declared.unapplied else ""
-    return _cell(declared.doc + unapplied + (" *Secret.*" if declared.secret else ""))
+    effect = (
+        f" An error, since Tidemark does not apply it: {declared.unapplied}." if declared.unapplied else ""
+    )
+    effect += f" Changes nothing: {declared.moot}." if declared.moot else ""
+    return _cell(declared.doc + effect + (" *Secret.*" if declared.secret else ""))
 
 
 def _default(value: Any) -> str:

@@ -13,6 +13,7 @@ from tidemark.config.findings import HIDDEN, ConfigError, Findings
 from tidemark.config.keys import format_duration
 from tidemark.config.settings import Settings
 from tidemark.config.sink import DEFAULT_FILE_INDEX_DIGIT
+from tidemark.config.suggest import nearest
 from tidemark.config.topic_rule import AVRO_ALLOWED, is_static, topic_problem
 from tidemark.dispatch.go_regexp import GoRegexp
 from tidemark.dispatch.go_regexp_parser import RegexpError
@@ -201,6 +202,11 @@ def _atomicity_fits_sink(settings: Settings, findings: Findings) -> None:
         findings.error(
             "transaction-atomicity", f"is not offered by a {settings.sink_kind} sink", "table", "none"
         )
+    if settings.sink.transaction_atomicity == "table" and settings.sink_kind == "mysql":
+        findings.unapplied(
+            "transaction-atomicity",
+            "transactions are put together and split at max-txn-row rows; leave it out",
+        )
 
 
 def _active_active(settings: Settings, findings: Findings) -> None:
@@ -258,6 +264,10 @@ def _sync_points(settings: Settings, findings: Findings) -> None:
             True,
             "a TiDB or MySQL sink",
         )
+    if settings.sink_kind == "mysql":
+        findings.unapplied(
+            "enable-sync-point", "no sync points are written; the model sync_points lists those of the logs"
+        )
     if changefeed.sync_point_interval < timedelta(seconds=30):
         shown = format_duration(changefeed.sync_point_interval)
         findings.error("sync-point-interval", "is out of range", shown, "30s or more")
@@ -274,9 +284,8 @@ def _filter_rules(settings: Settings, findings: Findings) -> None:
         _matcher(f"{at}.matcher", event_filter.matcher, findings)
         for kind in event_filter.ignore_event:
             if kind.strip().lower() not in APPLIED_EVENT_KINDS:
-                findings.note(
-                    f"{at}.ignore-event", f"is accepted, but Tidemark knows no kind of events {kind!r}"
-                )
+                hint = nearest(kind.strip(), APPLIED_EVENT_KINDS)
+                findings.unapplied(f"{at}.ignore-event", f"it knows no kind of events {kind!r}{hint}")
         for pattern in event_filter.ignore_sql:
             try:
                 GoRegexp(pattern)
@@ -290,7 +299,7 @@ def _column_selectors(settings: Settings, findings: Findings) -> None:
         _matcher(f"{at}.matcher", selector.matcher, findings)
         _column_rules(f"{at}.columns", selector.columns, findings)
     if settings.sink.column_selectors and settings.sink_kind == "mysql":
-        findings.note("sink.column-selectors", "is accepted, but a TiDB or MySQL sink writes all columns")
+        findings.moot("sink.column-selectors", "a TiDB or MySQL sink writes all columns, as TiCDC's does")
 
 
 def _matcher(key: str, rules: tuple[str, ...], findings: Findings) -> None:
@@ -405,6 +414,12 @@ def _deletes_with_handle_key_only(settings: Settings, findings: Findings) -> Non
 def _integrity(settings: Settings, findings: Findings) -> None:
     if settings.changefeed.integrity.integrity_check_level == "none":
         return
+    if settings.sink_kind == "kafka":
+        findings.unapplied(
+            "integrity.integrity-check-level", "row checksums are neither verified nor sent; leave it out"
+        )
+    else:
+        findings.moot("integrity.integrity-check-level", "nothing is sent to Kafka")
     if settings.sink.column_selectors:
         findings.error(
             "sink.column-selectors",
@@ -432,9 +447,13 @@ def _store_options(settings: Settings, findings: Findings) -> None:
             HIDDEN,
         )
     if scheme in ("azblob", "azure") and options.endpoint:
-        findings.unapplied("sink-uri?endpoint", "the endpoint that Azure has for the account is used")
+        findings.unapplied(
+            "sink-uri?endpoint", "files would go to the endpoint that Azure has for the account; leave it out"
+        )
     if scheme in ("gcs", "gs") and options.storage_class:
-        findings.unapplied("sink-uri?storage-class", "files have the class that the bucket is set to")
+        findings.unapplied(
+            "sink-uri?storage-class", "files would have the class that the bucket is set to; set it there"
+        )
 
 
 def _schema_registry(settings: Settings, given: frozenset[str], findings: Findings) -> None:

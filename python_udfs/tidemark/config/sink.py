@@ -54,6 +54,7 @@ SASL_MECHANISM = one_of(
 DEFAULT_FILE_INDEX_DIGIT = 20
 
 ALWAYS_SAFE = "rows with a key are always written with REPLACE, or by last write wins"
+NO_FLUSH = "a run writes what there is up to its checkpoint, and files end by their size"
 AS_LOGGED = "updates are sent as they stand in the log"
 
 
@@ -124,17 +125,22 @@ class CloudStorage:
     use_table_id_as_path: bool = key(BOOL, False, "Table ids instead of schema and table names as folders.")
     file_size: int | None = key(INT, None, "A data file is closed at this many bytes; the URI option wins.")
     flush_interval: timedelta | None = key(
-        DURATION, None, "A data file is closed after this long; the URI option wins."
+        DURATION, None, "A data file is closed after this long; the URI option wins.", moot=NO_FLUSH
     )
     output_raw_change_event: bool = key(
         BOOL,
         False,
         "Send an update of a key as it is instead of as delete and insert.",
-        unapplied=AS_LOGGED,
+        moot=AS_LOGGED,
     )
     worker_count: int | None = tuning(INT, "Writer threads of TiCDC.")
     flush_concurrency: int | None = tuning(INT, "Parallel uploads of one file.")
-    file_expiration_days: int | None = tuning(INT, "After how many days TiCDC removes date folders.")
+    file_expiration_days: int = key(
+        INT,
+        0,
+        "After how many days TiCDC removes date folders.",
+        unapplied="nothing is removed from a tree; let the object store expire files instead",
+    )
     file_cleanup_cron_spec: str | None = tuning(TEXT, "When TiCDC looks for date folders to remove.")
     spool_disk_quota: int | None = tuning(INT, "Bytes of local disk for spooling.")
     spool_base_dir: str | None = tuning(TEXT, "Local folder for spooling.")
@@ -205,7 +211,7 @@ class Kafka:
         BOOL,
         False,
         "Send an update of a key as it is instead of as delete and insert.",
-        unapplied=AS_LOGGED,
+        moot=AS_LOGGED,
     )
     replication_factor: int | None = key(
         integer(1), None, "Replicas of a topic that is created; the URI option wins."
@@ -263,7 +269,7 @@ class Pulsar:
         BOOL,
         False,
         "Send an update of a key as it is instead of as delete and insert.",
-        unapplied=AS_LOGGED,
+        moot=AS_LOGGED,
     )
     max_message_bytes: int | None = key(integer(1), None, "Largest message in bytes; the URI option wins.")
     tls_key_file_path: str | None = tuning(TEXT, "TLS: key file.", secret=True)
@@ -408,7 +414,7 @@ class Sink:
         BOOL,
         False,
         "Database: write REPLACE instead of INSERT and UPDATE; the URI option wins.",
-        unapplied=ALWAYS_SAFE,
+        moot=ALWAYS_SAFE,
     )
     csv: Csv = section(Csv, "CSV form.")
     cloud_storage: CloudStorage = section(CloudStorage, "Storage sinks.", name="cloud-storage-config")

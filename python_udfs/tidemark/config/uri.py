@@ -15,7 +15,18 @@ from datetime import timedelta
 from urllib.parse import unquote, unquote_plus
 
 from tidemark.config.findings import HIDDEN, Findings
-from tidemark.config.keys import BOOL, DURATION, INT, TEXT, integer, key, keys_of, read_value, tuning
+from tidemark.config.keys import (
+    BOOL,
+    DURATION,
+    INT,
+    TEXT,
+    integer,
+    key,
+    keys_of,
+    note_effect,
+    read_value,
+    tuning,
+)
 from tidemark.config.secrets import is_secret_name, redact_uri
 from tidemark.config.sink import (
     ALWAYS_SAFE,
@@ -25,6 +36,7 @@ from tidemark.config.sink import (
     COMPRESSION,
     DECIMAL_MODE,
     ENCODING_FORMAT,
+    NO_FLUSH,
     PROTOCOL,
     SASL_MECHANISM,
 )
@@ -51,7 +63,8 @@ KIND_OF_SCHEME = {
     "blackhole": "blackhole",
 }
 NO_SINK = "none"
-NO_ROLE = "no role is assumed, the credentials are used as they are"
+NOTHING_KEPT = "takes every row and keeps none: nothing is written"
+NO_ROLE = "no role is assumed; give the credentials of the role, or a profile that assumes it"
 
 DEFAULT_FILE_SIZE = 64 * 1024 * 1024
 DEFAULT_MAX_MESSAGE_BYTES = 10 * 1024 * 1024
@@ -197,6 +210,7 @@ class UriOptions:
         DURATION,
         timedelta(seconds=5),
         "A data file is closed after this long, 100ms to 10m.",
+        moot=NO_FLUSH,
         file_key="cloud-storage-config.flush-interval",
     )
     avro_file_format: str = key(
@@ -215,7 +229,7 @@ class UriOptions:
         BOOL,
         False,
         "Write REPLACE instead of INSERT and UPDATE.",
-        unapplied=ALWAYS_SAFE,
+        moot=ALWAYS_SAFE,
         file_key="safe-mode",
     )
     time_zone: str = key(TEXT, "", "Time zone of the downstream session.", file_key="mysql-config.time-zone")
@@ -248,12 +262,12 @@ class UriOptions:
     )
     # Access to an object store
     region: str = key(TEXT, "", "S3: region.")
-    endpoint: str = key(TEXT, "", "S3, GCS: endpoint. Not applied to Azure.")
+    endpoint: str = key(TEXT, "", "S3, GCS: endpoint. An error with Azure.")
     access_key: str = key(TEXT, "", "S3: access key id.", secret=True)
     secret_access_key: str = key(TEXT, "", "S3: secret access key.", secret=True)
     session_token: str = key(TEXT, "", "S3: session token.", secret=True)
     force_path_style: bool = key(BOOL, True, "S3: bucket in the path.")
-    provider: str = key(TEXT, "", "S3: vendor of the store.", unapplied="all are spoken to in the same way")
+    provider: str = key(TEXT, "", "S3: vendor of the store.", moot="all are spoken to in the same way")
     role_arn: str = key(TEXT, "", "S3: role to assume.", unapplied=NO_ROLE)
     external_id: str = key(TEXT, "", "S3: external id of the role.", secret=True, unapplied=NO_ROLE)
     profile: str = key(TEXT, "", "S3: profile of the shared credentials file.")
@@ -271,20 +285,26 @@ class UriOptions:
         TEXT,
         "",
         "Azure: encryption scope.",
-        unapplied="files have the encryption that the container is set to",
+        unapplied="files would have the encryption that the container is set to; set it there",
     )
     access_tier: str = key(
-        TEXT, "", "Azure: access tier.", unapplied="files have the tier that the account is set to"
+        TEXT,
+        "",
+        "Azure: access tier.",
+        unapplied="files would have the tier that the account is set to; set it there",
     )
-    storage_class: str = key(TEXT, "", "S3: storage class. Not applied to GCS.")
+    storage_class: str = key(TEXT, "", "S3: storage class. An error with GCS.")
     predefined_acl: str = key(
-        TEXT, "", "GCS: access control list.", unapplied="files have the access that the bucket is set to"
+        TEXT,
+        "",
+        "GCS: access control list.",
+        unapplied="files would have the access that the bucket is set to; set it there",
     )
     acl: str = key(TEXT, "", "S3: access control list.")
     sse: str = key(TEXT, "", "S3: server-side encryption.")
     sse_kms_key_id: str = key(TEXT, "", "S3: key of server-side encryption.", secret=True)
     use_accelerate_endpoint: bool = key(
-        BOOL, False, "S3: accelerated endpoint.", unapplied="the usual endpoint is used"
+        BOOL, False, "S3: accelerated endpoint.", moot="the usual endpoint of the same bucket is used"
     )
     # What only tunes a running TiCDC
     spool_disk_quota: int | None = tuning(integer(1), "Storage: bytes of local disk for spooling.")
@@ -312,7 +332,12 @@ class UriOptions:
     has_vector_type: bool | None = tuning(BOOL, "Database: whether it knows vectors.")
     enable_ddl_ts: bool | None = tuning(BOOL, "Database: write the ts of DDL.")
     dml_max_retry: int | None = tuning(INT, "Database: attempts of a statement.")
-    dry_run: bool | None = tuning(BOOL, "Database: write nothing.")
+    dry_run: bool = key(
+        BOOL,
+        False,
+        "Database: write nothing.",
+        unapplied="rows would be written; tidemark encode shows what a sink would send",
+    )
     dry_run_delay: int | None = tuning(INT, "Database: delay of a dry run.")
     dry_run_block_interval: int | None = tuning(INT, "Database: pauses of a dry run.")
 
@@ -338,6 +363,11 @@ class SinkUri:
     def sink_kind(self) -> str:
         """storage, kafka, pulsar, mysql, blackhole, or none without a URI."""
         return KIND_OF_SCHEME.get(self.scheme, NO_SINK)
+
+    @property
+    def keeps_nothing(self) -> bool:
+        """Whether the sink throws away what it gets, as the user asked for."""
+        return self.scheme in ("blackhole", "noop")
 
     @property
     def place(self) -> str:
@@ -439,6 +469,6 @@ def _read_options(query: str, findings: Findings) -> dict[str, object]:
             values[item.name] = read
             if declared.tuning:
                 findings.note(path, "only tunes a running TiCDC and is ignored")
-            if declared.unapplied and read != item.default:
-                findings.unapplied(path, declared.unapplied)
+            if read != item.default:
+                note_effect(declared, path, findings)
     return values

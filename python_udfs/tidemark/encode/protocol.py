@@ -26,12 +26,17 @@ from tidemark.wire.table_info import TableInfo
 if TYPE_CHECKING:
     from tidemark.config import Settings
 
-# protocol -> module of this package, class
+# protocol -> module of this package, class, kinds of sinks that send it
 ENCODERS = {
-    "csv": ("csv", "CsvEncoder"),
-    "canal-json": ("canal_json", "CanalJsonEncoder"),
-    "avro": ("avro", "AvroEncoder"),
+    "csv": ("csv", "CsvEncoder", ("storage",)),
+    "canal-json": ("canal_json", "CanalJsonEncoder", ("storage", "kafka")),
+    "avro": ("avro", "AvroEncoder", ("storage", "kafka")),
 }
+
+
+def protocols_of(sink_kind: str) -> tuple[str, ...]:
+    """The protocols that a kind of sink can send."""
+    return tuple(name for name, (_, _, sinks) in ENCODERS.items() if sink_kind in sinks)
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,7 @@ class Encoder(Protocol):
 def encoder_for(settings: Settings, clock: Callable[[], int] | None = None) -> Encoder:
     """The encoder of the protocol in force. `clock` gives the build time of messages in milliseconds, where the protocol has one."""
     try:
-        module, name = ENCODERS[settings.protocol]
+        module, name, _ = ENCODERS[settings.protocol]
     except KeyError:
         known = ", ".join(ENCODERS)
         raise UnknownProtocol(f"protocol {settings.protocol!r} has no encoder here; known: {known}") from None

@@ -115,6 +115,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
             ],
             "ignored_start_ts": list(settings.changefeed.filter.ignore_txn_start_ts),
             "sink_kind": settings.sink_kind,
+            "keeps_nothing": settings.uri.keeps_nothing,
             "sink_place": settings.uri.place,
             "protocol": settings.protocol,
             "default_topic": settings.default_topic,
