@@ -1,6 +1,6 @@
 {# The dispatch rules of the changefeed as rows; none where there is no changefeed. #}
 {% macro configured_rules() %}
-  {%- set rules = adapter.dispatch_rules() if execute and target.type == 'tidemark' else [] -%}
+  {%- set rules = adapter.dispatch_rules() if tidemark.reads_settings() and execute else [] -%}
   {%- for rule in rules %}
     select
         {{ rule.rule_number }} as rule_number,

@@ -34,7 +34,7 @@
 {% endmacro %}
 
 
-{# Only the embedded adapter reads changefeed files; elsewhere the defaults hold. #}
+{# Only the embedded adapter reads changefeed files; elsewhere the defaults hold, and other settings are refused. #}
 {% macro changefeed_setting(name) %}
   {%- set defaults = {
     'enable_active_active': false,
@@ -57,8 +57,28 @@
     'partition_count': none,
     'dispatch_skips_missing_columns': true
   } -%}
-  {%- if not execute or target.type != 'tidemark' -%}
+  {%- if not tidemark.reads_settings() or not execute -%}
     {{ return(defaults[name]) }}
   {%- endif -%}
   {{ return(adapter.changefeed_settings()[name]) }}
+{% endmacro %}
+
+
+{# Whether this target reads changefeeds and sinks. One that does not would ignore them without a word, so it must not be given any. #}
+{% macro reads_settings() %}
+  {%- if target.type == 'tidemark' -%}
+    {{ return(true) }}
+  {%- endif -%}
+  {%- set given = [] -%}
+  {%- for name in ['changefeed', 'sink_uri'] -%}
+    {%- if var(name, none) -%}{% do given.append(name) %}{%- endif -%}
+  {%- endfor -%}
+  {%- if (var('compat', none) or 'design') not in ['design', {'base': 'design'}] -%}{% do given.append('compat') %}{%- endif -%}
+  {%- if given -%}
+    {% do exceptions.raise_compiler_error(
+      "a target of `type: " ~ target.type ~ "` does not read the vars changefeed, sink_uri and compat: filters, dispatch rules and sinks would be ignored. Leave out "
+      ~ given | join(', ') ~ ', or use a profile of `type: tidemark`'
+    ) %}
+  {%- endif -%}
+  {{ return(false) }}
 {% endmacro %}

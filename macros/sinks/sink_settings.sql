@@ -6,7 +6,7 @@
 
 {# The settings of the sink as functions and data sources take them, without secrets. Only the embedded adapter reads them; elsewhere there is no sink. #}
 {% macro sink_settings() %}
-  {%- if not execute or target.type != 'tidemark' -%}
+  {%- if not tidemark.reads_settings() or not execute -%}
     {{ return('{"changefeed": null, "sink_uri": null, "compat": "design"}') }}
   {%- endif -%}
   {{ return(adapter.sink_settings()) }}

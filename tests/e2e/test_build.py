@@ -204,6 +204,16 @@ def test_wrong_settings_stop_before_anything_is_parsed(dbt):
     assert "spark.sql.extensions" in dbt.fails("parse", table_format="delta")
 
 
+def test_a_state_folder_that_is_a_url_is_refused_before_anything_is_made(dbt, monkeypatch):
+    said = "is a URL: warehouse, catalog and lock need a folder of this machine"
+    assert f"state_dir = 's3://bucket/state' {said}" in dbt.fails("parse", state_dir="s3://bucket/state")
+    monkeypatch.setenv("TIDEMARK_STATE_DIR", "gs://user:hidden@bucket/state")
+    message = dbt.fails("run")
+    assert said in message
+    assert "hidden" not in message
+    assert not [path.name for path in Path.cwd().iterdir() if path.name in ("s3:", "gs:")]
+
+
 @pytest.mark.parametrize(
     ("uri", "said"),
     [

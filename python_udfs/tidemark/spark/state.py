@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tidemark.config.secrets import redact_uri
 from tidemark.errors import TidemarkError
 
 STATE_DIR_VARIABLE = "TIDEMARK_STATE_DIR"
 DEFAULT_STATE_DIR = ".tidemark"
 LOCK_WAIT_VARIABLE = "TIDEMARK_LOCK_WAIT"
 DEFAULT_LOCK_WAIT_SECONDS = 600
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class StateDirIsUrl(TidemarkError):
+    """The state folder is to be somewhere else than on a disk of this machine."""
 
 
 class StateDirBusy(TidemarkError):
@@ -29,6 +36,11 @@ def state_dir(cli_vars: Mapping[str, Any], project_vars: Mapping[str, Any], proj
         or project_vars.get("state_dir")
         or DEFAULT_STATE_DIR
     )
+    if _URL.match(str(chosen)):
+        raise StateDirIsUrl(
+            f"state_dir = {redact_uri(str(chosen))!r} is a URL: warehouse, catalog and lock need a folder of this machine, such as "
+            f"/data/tidemark (--vars 'state_dir: …', {STATE_DIR_VARIABLE}, or dbt_project.yml)"
+        )
     return (project_root / Path(str(chosen)).expanduser()).absolute()
 
 

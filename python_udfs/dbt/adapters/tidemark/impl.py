@@ -14,7 +14,7 @@ from dbt_common.clients import agate_helper
 from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
 from dbt.adapters.tidemark.catalog import CatalogMethods
-from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_vars
+from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_state_dir, project_vars
 from dbt.adapters.tidemark.kafka import KafkaMethods
 from dbt.adapters.tidemark.messages import short_message
 from dbt.adapters.tidemark.sinks import SinkMethods, explained
@@ -42,6 +42,10 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         ]
         if errors:
             raise DbtConfigError(str(ConfigError(errors)))
+        try:
+            project_state_dir(config)
+        except TidemarkError as error:
+            raise DbtConfigError(str(error)) from None
 
     @property
     def default_python_submission_method(self) -> str:
