@@ -55,6 +55,7 @@
     {{ return(none) }}
   {%- endif -%}
   {%- set schemas = tojson(tidemark.sink_schemas(range)) -%}
+  {% do tidemark.warn_of_empty_deletes(range, schemas) %}
   {%- set known = [] -%}
   {%- for row in run_query('select distinct topic from ' ~ ref('table_dispatch')) -%}{% do known.append(row[0]) %}{%- endfor -%}
   {{ return({

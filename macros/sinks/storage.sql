@@ -24,6 +24,7 @@
     {{ return(none) }}
   {%- endif -%}
   {%- set schemas = tojson(tidemark.sink_schemas(range)) -%}
+  {% do tidemark.warn_of_empty_deletes(range, schemas) %}
   {%- if tidemark.changefeed_setting('protocol') == 'avro' -%}
     {#- in the order of the rows, whatever order the tasks come in: ids are part of the files -#}
     {% do adapter.register_schemas(

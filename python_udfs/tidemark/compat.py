@@ -61,6 +61,10 @@ class Compat:
     csv_six_digit_fractions: bool
     # A FLOAT column is an Avro double.
     avro_float_as_double: bool
+    # The key of Avro messages is the handle key, also where that is a unique key; otherwise only a primary key is one.
+    avro_handle_keys: bool
+    # With DDL and watermarks as Avro messages, a delete has a value: a marker and its commit ts.
+    avro_delete_markers: bool
 
     @staticmethod
     def named(name: str) -> Compat:
@@ -112,6 +116,8 @@ _BY_NAME = {
         encode_path_names=True,
         csv_six_digit_fractions=True,
         avro_float_as_double=True,
+        avro_handle_keys=True,
+        avro_delete_markers=False,
     ),
     "ticdc": Compat(
         soft_delete_from_zero=False,
@@ -130,5 +136,7 @@ _BY_NAME = {
         encode_path_names=False,
         csv_six_digit_fractions=False,
         avro_float_as_double=False,
+        avro_handle_keys=False,
+        avro_delete_markers=True,
     ),
 }

@@ -88,11 +88,11 @@ def column(name: str, mysql_type: int, **more) -> Column:
     return Column(id=1, name=name, offset=0, mysql_type=mysql_type, **more)
 
 
-def table_of(*columns: Column, schema: str = "db", table: str = "t") -> TableInfo:
+def table_of(*columns: Column, schema: str = "db", table: str = "t", indexes=()) -> TableInfo:
     numbered = [
         Column(**{**item.__dict__, "id": place + 1, "offset": place}) for place, item in enumerate(columns)
     ]
-    return TableInfo.build(schema, table, 100, 1, columns=numbered)
+    return TableInfo.build(schema, table, 100, 1, columns=numbered, indexes=indexes)
 
 
 def batch_of(table: TableInfo, *changes: tuple, commit_ts: int = TS) -> RowBatch:

@@ -8,7 +8,7 @@ import pytest
 from avro_support import KEY, NOT_NULL, Reader, avro_settings, simple_table
 from encode_support import BYTES, TEXT, TS, batch_of, column, inserts, row_batch, table_of
 
-from tidemark.config import ConfigError
+from tidemark.config import ConfigError, load
 from tidemark.encode import encoder_for
 from tidemark.encode.avro import FRAME, AvroEncoder
 from tidemark.encode.avro_schema import AvroOptions, value_schema
@@ -18,6 +18,7 @@ from tidemark.registry.embedded import EmbeddedRegistry
 from tidemark.registry.errors import IncompatibleSchema, RegistryUnreachable
 from tidemark.registry.sequential import SequentialIds
 from tidemark.wire import types
+from tidemark.wire.table_info import Index
 
 
 def test_data_mapping_all_generated_schema_and_data_are_correct():
@@ -124,6 +125,67 @@ def test_dml_update_row_has_the_new_values():
 
 def test_dml_delete_row_has_the_key_and_no_value():
     assert Reader().rows(batch_of(simple_table(), ("D", [1, "a"]))) == [({"id": 1}, None)]
+
+
+@pytest.mark.parametrize(("compat", "key"), [("design", {"b": 2}), ("ticdc", None)])
+def test_a_unique_key_without_nulls_is_the_key_of_a_table_without_a_primary_key(compat, key):
+    """Document 001: the key has the fields of the valid index; the shipped TiCDC takes a primary key only."""
+    unique = {"flag": types.NOT_NULL | types.UNIQUE_KEY}
+    table = table_of(
+        column("a", types.INT), column("b", types.INT, **unique), indexes=[Index("u", ("b",), True, id=1)]
+    )
+    reader = Reader(avro_settings(compat=compat))
+    rows = reader.rows(batch_of(table, ("I", [1, 2]), ("D", [1, 2])))
+    assert rows == [(key, {"a": 1, "b": 2}), (key, None)]
+    assert reader.encoder.has_key(table) is (key is not None)
+
+
+def test_a_primary_key_is_the_key_whatever_other_keys_there_are():
+    table = table_of(
+        KEY,
+        column("u", types.INT, flag=types.NOT_NULL | types.UNIQUE_KEY),
+        indexes=[Index("u", ("u",), True, id=1)],
+    )
+    for compat in ("design", "ticdc"):
+        assert Reader(avro_settings(compat=compat)).rows(batch_of(table, ("D", [1, 2]))) == [
+            ({"id": 1}, None)
+        ]
+
+
+def test_a_nullable_unique_key_is_no_key():
+    table = table_of(column("u", types.INT, flag=types.UNIQUE_KEY), indexes=[Index("u", ("u",), True, id=1)])
+    assert not Reader().encoder.has_key(table)
+
+
+EVENTS = "&enable-tidb-extension=true&avro-enable-watermark=true"
+
+
+def test_a_delete_of_ticdc_has_a_marker_and_its_commit_ts_where_watermarks_are_sent():
+    """Without it TiCDC's consumer keeps the row."""
+    batch = batch_of(simple_table(), ("I", [1, "a"]), ("D", [1, "a"]), ("D", [2, None]))
+    for compat, query, marked in [
+        ("ticdc", EVENTS, True),
+        ("ticdc", "&enable-tidb-extension=true", False),
+        ("design", EVENTS, False),
+    ]:
+        messages = AvroEncoder(avro_settings(query, compat=compat), registry=SequentialIds()).encode_rows(
+            batch
+        )
+        marker = b"\x03" + TS.to_bytes(8, "big") if marked else None
+        values = messages.value.to_pylist()
+        assert values[1:] == [marker, marker]
+        assert values[0][:1] == b"\0"
+        assert messages.error.null_count == 3
+        assert None not in messages.key.to_pylist()
+
+
+@pytest.mark.parametrize(("form", "marked"), [("messages", True), ("container", False)])
+def test_files_of_messages_have_the_marker_too(form, marked, tmp_path):
+    """Container files have a schema, which says null."""
+    settings = load(None, f"file://{tmp_path}?protocol=avro&avro-file-format={form}{EVENTS}", "ticdc")
+    encoder = AvroEncoder(settings, registry=SequentialIds())
+    data = bytes(encoder.encode_file(batch_of(simple_table(), ("D", [1, "a"]))).data)
+    assert data.endswith(b"\x03" + TS.to_bytes(8, "big") if marked else b"\0")
 
 
 def test_rows_of_a_table_without_primary_key_have_no_key():

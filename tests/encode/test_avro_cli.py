@@ -74,6 +74,38 @@ def test_cli_a_registry_that_is_none_is_refused(encode, url):
         assert "schema-registry" in error
 
 
+# Deletes from tables of the log whose only unique key is NOT NULL, and from tables without such a key.
+UNIQUE_ONLY = {"shop.coupons": 2, "shop.loyalty": 2}
+WITHOUT_KEY = {"shop.audit_log": 1, "shop.nullable_uk": 1}
+
+
+@pytest.mark.parametrize(
+    ("compat", "silent"), [("design", WITHOUT_KEY), ("ticdc", UNIQUE_ONLY | WITHOUT_KEY)]
+)
+def test_deletes_that_say_nothing_are_counted(encode, compat, silent):
+    status, messages, said = encode("", "--compat", compat)
+    assert status == 0
+    nothing = {"key": None, "value": None}
+    empty = [f"{m['schema']}.{m['table']}" for m in messages if nothing.items() <= m.items()]
+    assert {name: empty.count(name) for name in empty} == silent
+    for name, count in silent.items():
+        assert f"{name}: {count} delete{'s say' if count > 1 else ' says'} nothing in Avro" in said
+    assert said.count("nothing in Avro") == len(silent)
+
+
+def test_old_rows_in_avro_are_refused_by_name(encode):
+    status, messages, said = encode("&avro-include-before-value=true")
+    assert (status, messages) == (2, [])
+    assert "avro-include-before-value" in said
+    assert "_ticdc_before" in said
+    assert encode("&avro-include-before-value=false")[0] == 0
+
+
+def test_deletes_of_other_protocols_always_say_something(capsys):
+    assert main(["encode", LOG, "--sink-uri", "kafka://127.0.0.1:9092/t?protocol=canal-json"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def test_schemas_go_to_a_file_as_they_were_registered(encode, tmp_path):
     path = tmp_path / "schemas.jsonl"
     encode("", "--schemas", str(path), "--compat", "ticdc")
@@ -93,8 +125,9 @@ def test_schemas_are_shown_before_the_first_message_that_needs_them(encode):
 
 def test_a_registry_that_is_named_gives_the_ids(encode, tmp_path):
     folder = tmp_path / "registry"
-    first = encode("", "--registry", f"file://{folder}")[1]
-    assert encode("", "--registry", f"file://{folder}")[1] == first
+    arguments = ("", "--registry", f"file://{folder}", "--compat", "ticdc")
+    first = encode(*arguments)[1]
+    assert encode(*arguments)[1] == first
     registry = EmbeddedRegistry(folder)
     assert registry.subjects() == sorted(
         {item["subject"] for item in jsonl("encode/orders/avro.precise_long.schemas.jsonl")}

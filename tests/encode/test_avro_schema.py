@@ -277,6 +277,7 @@ def test_the_key_has_the_primary_key_columns_in_the_order_of_the_table():
 def test_a_table_without_primary_key_has_no_key():
     unique = column("u", types.INT, flag=types.NOT_NULL | types.UNIQUE_KEY)
     assert key_schema(table_of(unique), PLAIN) is None
+    assert key_schema(table_of(unique), AvroOptions(handle_keys=True)) is None, "no index says that it is one"
 
 
 def test_extension_fields_come_last():

@@ -173,3 +173,22 @@ def test_a_damaged_schema_is_found(tmp_path):
     path = tmp_path / next(iter(data_files(tmp_path)))
     path.write_bytes(path.read_bytes().replace(b'"name"', b'"nbme"', 1))
     assert [finding.code for finding in examine(str(tmp_path)).findings] == ["file-unreadable"]
+
+
+def test_a_run_says_how_many_deletes_say_nothing(dbt, tmp_path):
+    """A table without a primary key has no Avro key with compat: ticdc, and a delete is only its key."""
+    dbt.vars = {
+        "event_logs": [{"upstream_id": "1", "path": log_of("orders")}],
+        "sink_uri": f"file://{tmp_path}/tree?protocol=avro",
+        "compat": "ticdc",
+    }
+    dbt.ok("run", "--select", "+sink_storage")
+    said = " ".join((dbt.folder / "logs" / "dbt.log").read_text().split())
+    for table, deletes in (
+        ("coupons", "2 deletes say"),
+        ("loyalty", "2 deletes say"),
+        ("audit_log", "1 delete says"),
+    ):
+        assert f"sink_storage: shop.{table}: {deletes} nothing in Avro" in said
+    assert said.count("nothing in Avro") == 4
+    assert "avro_handle_keys: design" in said

@@ -10,7 +10,7 @@ with --row-policy they are what a sink sends: no hard deletes, and soft deletes 
 A watermark is printed when a Resolved event moves the smallest resolved ts of all running dispatchers. What cannot be decoded is reported on
 stderr with file and offset, and everything around it is still read.
 
-With Avro, the schema registry of the sink URI is not contacted: ids are 1, 2, 3 in the order of registration, unless --registry names one. --schemas shows
+With Avro, deletes of tables without a key say nothing: their number is told on stderr. The schema registry of the sink URI is not contacted: ids are 1, 2, 3 in the order of registration, unless --registry names one. --schemas shows
 what was registered: to a file, one object with id, request_path, schema and subject per line; without a file, between the messages and with
 kind = schema, each before the first message that needs it.
 """
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, BinaryIO
@@ -33,6 +34,7 @@ from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.dispatch.router import Router
 from tidemark.dispatch.row_policy import NOT_SENT, RowPolicy
 from tidemark.encode.avro import AvroEncoder
+from tidemark.encode.avro_tables import empty_deletes
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import EncodeError
 from tidemark.encode.protocol import Encoder, Message, encoder_for
@@ -129,6 +131,8 @@ def _print(args, shown: _Shown, after_step: Callable[[], None] | None) -> int:
     sys.stdout.buffer.flush()
     if bad:
         print(f"tidemark encode: {bad} pieces could not be decoded", file=sys.stderr)
+    for warning in shown.warnings():
+        print(f"tidemark encode: {warning}", file=sys.stderr)
     return 0
 
 
@@ -203,6 +207,9 @@ class _Shown:
         self._filter = ChangefeedFilter(settings.changefeed)
         self._policy = RowPolicy(settings, table_flags=row_policy)
         self._seen_ddl: set[tuple[int, int, str]] = set()
+        self._settings = settings
+        # (schema, table) -> deletes whose messages say nothing
+        self._empty_deletes: Counter[tuple[str, str]] = Counter()
 
     def messages(self, found: RowBatch | DDLEvent | int) -> Iterator[dict[str, Any]]:
         if isinstance(found, RowBatch):
@@ -218,6 +225,8 @@ class _Shown:
             return
         topic = self._router.route(table.schema, table.table).topic if self._router else None
         encoded = self._encoder.encode_rows(batch)
+        if isinstance(self._encoder, AvroEncoder) and not self._encoder.has_key(table):
+            self._empty_deletes[table.schema, table.table] += int((batch.changes.op == DELETE).sum())
         for made in self._registry.take() if self._registry else ():
             yield {"kind": "schema", **made.document()}
         commit_ts = batch.changes.commit_ts[encoded.change].tolist()
@@ -230,6 +239,14 @@ class _Shown:
         ):
             shown = _shown("row", table.schema, table.table, ts, topic, Message(key, value))
             yield shown if error is None else {**shown, "error": error}
+
+    def warnings(self) -> list[str]:
+        """What is to be said of the messages when all are shown."""
+        return [
+            empty_deletes(self._settings, *name, count)
+            for name, count in self._empty_deletes.items()
+            if count
+        ]
 
     def _ddl(self, event: DDLEvent) -> Iterator[dict[str, Any]]:
         """Every dispatcher of a table receives the event; the sink sees it once."""

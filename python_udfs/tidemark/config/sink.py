@@ -54,6 +54,9 @@ SASL_MECHANISM = one_of(
 DEFAULT_FILE_INDEX_DIGIT = 20
 
 ALWAYS_SAFE = "rows with a key are always written with REPLACE, or by last write wins"
+NO_BEFORE = (
+    "Avro messages have no field _ticdc_before; leave the option out, or use canal-json for old values"
+)
 NO_FLUSH = "a run writes what there is up to its checkpoint, and files end by their size"
 AS_LOGGED = "updates are sent as they stand in the log"
 
@@ -162,6 +165,12 @@ class KafkaCodec:
     )
     avro_bigint_unsigned_handling_mode: str | None = key(
         BIGINT_UNSIGNED_MODE, None, "How Avro holds BIGINT UNSIGNED; the URI option wins."
+    )
+    avro_include_before_value: bool = key(
+        BOOL,
+        False,
+        "Send the old row in Avro's field _ticdc_before; the URI option wins.",
+        unapplied=NO_BEFORE,
     )
     encoding_format: str | None = key(
         ENCODING_FORMAT, None, "Form of the simple protocol; the URI option wins."

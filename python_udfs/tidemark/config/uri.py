@@ -36,6 +36,7 @@ from tidemark.config.sink import (
     COMPRESSION,
     DECIMAL_MODE,
     ENCODING_FORMAT,
+    NO_BEFORE,
     NO_FLUSH,
     PROTOCOL,
     SASL_MECHANISM,
@@ -150,6 +151,13 @@ class UriOptions:
         False,
         "Send DDL and checkpoints as Avro too.",
         file_key="kafka-config.codec-config.avro-enable-watermark",
+    )
+    avro_include_before_value: bool = key(
+        BOOL,
+        False,
+        "Send the old row in Avro's field _ticdc_before.",
+        unapplied=NO_BEFORE,
+        file_key="kafka-config.codec-config.avro-include-before-value",
     )
     # Kafka and Pulsar
     partition_num: int | None = key(

@@ -2,9 +2,10 @@
 
     message := 00 schema id:u32 datum                                (big endian)
 
-An insert or update has a key and a value, a delete a key and no value; a table without a primary key has no keys. With enable-tidb-extension the
-value ends with the operation ("c" or "u"), the commit ts and its physical time in milliseconds; with avro-enable-watermark on top, DDL
-statements and watermarks are messages too: a byte 1 and a JSON object, a byte 2 and the ts.
+An insert or update has a key and a value, a delete a key and no value; a table without a key has no keys (avro_schema.py says which key counts). With
+enable-tidb-extension the value ends with the operation ("c" or "u"), the commit ts and its physical time in milliseconds; with avro-enable-watermark on top, DDL
+statements and watermarks are messages too: a byte 1 and a JSON object, a byte 2 and the ts. With `compat: ticdc` a delete then has a value, too: a byte 3 and the
+commit ts, without which TiCDC's consumer keeps the row.
 
 Schemas are registered when rows need them, the key's before the value's, once per table version, under the subjects of the table's topic. A topic
 has one schema, so two tables cannot share one (TopicNameStrategy); `compat: ticdc` leaves that to the registry.
@@ -21,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidemark.encode.avro_binary import Piece, constant, joined, long
+from tidemark.encode.avro_binary import Piece, constant, fixed, joined, long
 from tidemark.encode.avro_columns import field_pieces, operation
 from tidemark.encode.avro_files import ContainerFiles, MessageFiles
 from tidemark.encode.avro_schema import DEFAULT_KEYSPACE, RecordSchema
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 FRAME = struct.Struct(">BI")
 MAGIC = 0
-_DDL, _WATERMARK = 1, 2
+_DDL, _WATERMARK, _DELETE = 1, 2, 3
 # The low bits of a ts count within a millisecond.
 _TS_LOGICAL_BITS = 18
 # What Kafka adds to a message at most: five 32-bit and one 64-bit variable-length number, and a byte.
@@ -78,6 +79,8 @@ class AvroEncoder:
         self._extended = options.enable_tidb_extension
         self._max_message_bytes = sys.maxsize if is_storage else options.max_message_bytes
         self._events = options.enable_tidb_extension and options.avro_enable_watermark
+        # A container file has a schema for its values, which a marker does not fit.
+        self._delete_markers = self._events and settings.compat.avro_delete_markers and not is_container
         self._ids: dict[tuple[str, str], int] = {}
 
     def register(self, table: TableInfo) -> None:
@@ -86,6 +89,10 @@ class AvroEncoder:
         for subject, schema in zip(schemas.subjects, (schemas.key, schemas.value), strict=True):
             if schema is not None and not isinstance(schema, str):
                 self._id(subject, schema, table)
+
+    def has_key(self, table: TableInfo) -> bool:
+        """Whether messages of a table version have keys. Without one, a delete says nothing."""
+        return self._schemas.of(table).key is not None
 
     def encode_rows(self, batch: RowBatch) -> Messages:
         changes = batch.changes
@@ -103,6 +110,8 @@ class AvroEncoder:
             batch, schemas.subjects[1], schemas.value, rows, live, self._extension(batch, live)
         )
         errors.append(error)
+        if self._delete_markers and deleted.any():
+            value = pc.if_else(pa.array(deleted), _delete_markers(changes.commit_ts), value)
         error = first_error([error for error in [*errors, self._too_large(key, value)] if error is not None])
         if error is None:
             return Messages(np.arange(count), key, value, pa.nulls(count, pa.string()))
@@ -206,6 +215,12 @@ class AvroEncoder:
             "",
         )
         return pc.if_else(pa.array(large), sizes, pa.scalar(None, pa.string()))
+
+
+def _delete_markers(commit_ts: np.ndarray) -> pa.BinaryArray:
+    return joined(
+        [constant(bytes([_DELETE]), len(commit_ts)), fixed(commit_ts.astype(">u8"))], len(commit_ts)
+    )
 
 
 def _spread(values: pa.BinaryArray, where: np.ndarray) -> pa.BinaryArray:

@@ -4,7 +4,8 @@
     field  := {["default":value,]"name":column,"type":block | ["null",block] | [block,"null"]}
     block  := {"type":avro type,"connect.parameters":{["allowed"|"length":…,]"tidb_type":…}[,"logicalType":"decimal","precision":p,"scale":s]}
 
-The key has the primary-key columns; a table without a primary key has no key record. The value has all columns, virtual generated ones too (they
+The key has the columns of the handle key: the primary key, else a NOT NULL unique key; with `compat: ticdc` of a primary key only. A table without
+one has no key record. The value has all columns, virtual generated ones too (they
 are null), and with enable-tidb-extension the three fields `_tidb_op`, `_tidb_commit_ts` and `_tidb_commit_physical_time`. A nullable column is a
 union with null. A union's default belongs to its first branch, so null comes first unless the column has a default; decimals as bytes never carry one.
 
@@ -74,6 +75,7 @@ class AvroOptions:
     extension: bool = False
     keyspace: str = DEFAULT_KEYSPACE
     float_as_double: bool = False
+    handle_keys: bool = False
 
     @classmethod
     def of(cls, settings: Settings, keyspace: str = DEFAULT_KEYSPACE) -> AvroOptions:
@@ -84,6 +86,7 @@ class AvroOptions:
             options.enable_tidb_extension,
             keyspace,
             settings.compat.avro_float_as_double,
+            settings.compat.avro_handle_keys,
         )
 
     def avro_type(self, column: Column) -> str:
@@ -118,9 +121,13 @@ class RecordSchema:
 def key_schema(
     table: TableInfo, options: AvroOptions, positions: list[int] | None = None
 ) -> RecordSchema | None:
-    """The record of the key, of `positions` only if given; None where the table has no primary key."""
+    """The record of the key, of `positions` only if given; None where the table has no key that counts."""
     chosen = range(len(table.columns)) if positions is None else positions
-    keys = [position for position, column in enumerate(table.columns) if column.is_primary_key]
+    keys = [
+        position
+        for position, column in enumerate(table.columns)
+        if (column.is_handle_key if options.handle_keys else column.is_primary_key)
+    ]
     if not keys:
         return None
     return _record(table, [position for position in keys if position in chosen], options, ())

@@ -37,9 +37,23 @@ class TableSchemas:
     table: TableInfo
     # Of the key and of the value.
     subjects: tuple[str, str]
-    # None: no primary key. A text: why there is no schema.
+    # None: no key that counts. A text: why there is no schema.
     key: RecordSchema | str | None
     value: RecordSchema | str
+
+
+def empty_deletes(settings: Settings, schema: str, table: str, count: int) -> str:
+    """A sentence for a person: deletes of a table without a key say nothing."""
+    if settings.compat.avro_handle_keys:
+        lacks, advice = "neither a primary key nor a NOT NULL unique key", "give the table one"
+    else:
+        lacks = "no primary key"
+        advice = "set compat to {base: ticdc, avro_handle_keys: design} if it has a NOT NULL unique key"
+    deletes = "1 delete says" if count == 1 else f"{count} deletes say"
+    return (
+        f"{schema}.{table}: {deletes} nothing in Avro, since the table has {lacks} and a delete is only its key; "
+        f"consumers keep these rows: {advice}, or leave its deletes out with an event filter"
+    )
 
 
 class AvroSchemas:

@@ -10,9 +10,10 @@ from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.tidemark.sinks import explained
 from tidemark.config import Settings
+from tidemark.encode.avro_tables import empty_deletes
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.kafka.decided import decide_statements
-from tidemark.sinks.kafka.prepare import FirstRow, prepare_topics, register_schemas
+from tidemark.sinks.kafka.prepare import FirstRow, prepare_topics, register_schemas, versions_without_key
 from tidemark.sinks.kafka.topics import Topics, settings_for
 
 
@@ -54,6 +55,18 @@ class KafkaMethods(metaclass=AdapterMeta):
         """Register the schemas of Avro files, as `prepare_kafka` does for messages."""
         with explained():
             self._register(self._settings(), rows, schemas)
+
+    @available
+    def versions_without_avro_key(self, rows: list[list], schemas: str) -> list[tuple[str, str, int]]:
+        """(schema, table, table version) of the rows whose Avro messages have no key; `rows` as for `prepare_kafka`."""
+        with explained():
+            first_rows, places = [FirstRow(*row[1:]) for row in rows], LogSchemas(json.loads(schemas))
+            return versions_without_key(self._settings(), first_rows, places)
+
+    @available
+    def empty_deletes(self, schema: str, table: str, count: int) -> str:
+        """What is to be said of the deletes of a table without a key."""
+        return empty_deletes(self._settings(), schema, table, count)
 
     def _register(self, settings: Settings, rows: list[list], schemas: str) -> None:
         register_schemas(settings, [FirstRow(*row[1:]) for row in rows], LogSchemas(json.loads(schemas)))

@@ -14,6 +14,7 @@ from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.protocol import encoder_for
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.kafka.topics import Topics, settings_for
+from tidemark.wire.table_info import TableInfo
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,20 @@ def prepare_topics(settings: Settings, used: Iterable[str], known: Iterable[str]
     return Prepared(checked.spread, checked.max_message_bytes, tuple(sorted(watermarks)))
 
 
+def versions_without_key(
+    settings: Settings, rows: Iterable[FirstRow], schemas: LogSchemas
+) -> list[tuple[str, str, int]]:
+    """(schema, table, table version) of the tables of these rows whose Avro messages have no key."""
+    encoder, tables = AvroEncoder(settings), [_table(row, schemas) for row in rows]
+    return [(table.schema, table.table, table.version) for table in tables if not encoder.has_key(table)]
+
+
 def register_schemas(settings: Settings, rows: Iterable[FirstRow], schemas: LogSchemas) -> None:
     """Register what the table versions of these rows need."""
     encoder = AvroEncoder(settings)
     for row in rows:
-        in_force = schemas.in_force(row.upstream_id, bytes.fromhex(row.dispatcher_id), row.epoch, row.seq)
-        encoder.register(in_force.table)
+        encoder.register(_table(row, schemas))
+
+
+def _table(row: FirstRow, schemas: LogSchemas) -> TableInfo:
+    return schemas.in_force(row.upstream_id, bytes.fromhex(row.dispatcher_id), row.epoch, row.seq).table
