@@ -1,21 +1,26 @@
-"""Real servers for tests: a MariaDB of the Debian package, private and gone afterwards.
+"""Real servers for tests: a MariaDB of the Debian package, and S3 as moto speaks it; private and gone afterwards.
 
-It listens on 127.0.0.1 on a port of its own, with its data in a temporary folder. Where the package is missing it is installed if this is root with
+MariaDB listens on 127.0.0.1 on a port of its own, with its data in a temporary folder. Where the package is missing it is installed if this is root with
 apt; elsewhere the tests that need it are skipped and say so.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import pytest
 
 STARTUP_SECONDS = 60
+_S3_PACKAGES = ("moto", "flask", "s3fs")
 
 
 def free_port() -> int:
@@ -127,3 +132,48 @@ class MariaDb:
                 self._process.kill()
                 self._process.wait()
             self._process = None
+
+
+class S3Server:
+    """moto's server on a port of its own. `checked`: requests need credentials that it knows, which nobody has."""
+
+    def __init__(self, folder, checked: bool = False):
+        missing = [name for name in _S3_PACKAGES if importlib.util.find_spec(name) is None]
+        if missing:
+            pytest.skip(f"no S3 server: install {', '.join(missing)} (the dev dependencies) to run this test")
+        self.port = free_port()
+        environment = {**os.environ, "MOTO_PORT": str(self.port)}
+        if checked:
+            environment["INITIAL_NO_AUTH_ACTION_COUNT"] = "1"
+        self._log = (folder / "server.log").open("ab")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
+            env=environment,
+            stdout=self._log,
+            stderr=self._log,
+        )
+        self.endpoint = f"http://127.0.0.1:{self.port}"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"{self.endpoint}/moto-api/", timeout=1).close()
+                return
+            except (urllib.error.URLError, OSError):
+                assert self._process.poll() is None, (folder / "server.log").read_text()[-2000:]
+                time.sleep(0.05)
+        raise AssertionError("the S3 server did not start")
+
+    def uri(self, prefix: str, key: str = "key", protocol: str = "csv") -> str:
+        return (
+            f"s3://trees/{prefix}?protocol={protocol}&endpoint={self.endpoint}&region=us-east-1"
+            f"&access-key={key}&secret-access-key=secret"
+        )
+
+    def make_bucket(self, name: str = "trees") -> None:
+        request = urllib.request.Request(f"{self.endpoint}/{name}", method="PUT")
+        urllib.request.urlopen(request, timeout=30).close()
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._log.close()

@@ -4,16 +4,11 @@ import contextlib
 import errno
 import importlib.util
 import os
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 
 import pytest
 from storage_support import files_below, log_of, settings
 
-from servers import free_port
+from servers import S3Server, free_port
 from tidemark.config import load
 from tidemark.encode.paths import WORK
 from tidemark.sinks.storage.doctor import examine
@@ -23,53 +18,6 @@ from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.lease import Lease
 from tidemark.sinks.storage.log_driver import write_log_to_tree
 from tidemark.sinks.storage.reader import read_tree
-
-NEEDED = ("moto", "flask", "s3fs")
-
-
-class S3Server:
-    """moto's server on a port of its own. `checked`: requests need credentials that it knows, which nobody has."""
-
-    def __init__(self, folder, checked: bool = False):
-        missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-        if missing:
-            pytest.skip(f"no S3 server: install {', '.join(missing)} (the dev dependencies) to run this test")
-        self.port = free_port()
-        environment = {**os.environ, "MOTO_PORT": str(self.port)}
-        if checked:
-            environment["INITIAL_NO_AUTH_ACTION_COUNT"] = "1"
-        self._log = (folder / "server.log").open("ab")
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)],
-            env=environment,
-            stdout=self._log,
-            stderr=self._log,
-        )
-        self.endpoint = f"http://127.0.0.1:{self.port}"
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(f"{self.endpoint}/moto-api/", timeout=1).close()
-                return
-            except (urllib.error.URLError, OSError):
-                assert self._process.poll() is None, (folder / "server.log").read_text()[-2000:]
-                time.sleep(0.05)
-        raise AssertionError("the S3 server did not start")
-
-    def uri(self, prefix: str, key: str = "key", protocol: str = "csv") -> str:
-        return (
-            f"s3://trees/{prefix}?protocol={protocol}&endpoint={self.endpoint}&region=us-east-1"
-            f"&access-key={key}&secret-access-key=secret"
-        )
-
-    def make_bucket(self) -> None:
-        request = urllib.request.Request(f"{self.endpoint}/trees", method="PUT")
-        urllib.request.urlopen(request, timeout=30).close()
-
-    def stop(self) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._log.close()
 
 
 @pytest.fixture(scope="module")
