@@ -5,8 +5,8 @@ from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode.ddl import DdlStatement
 
 
-def ddl(table, query="alter table t", schema="shop", kind=3, **old_name):
-    return DdlStatement(kind, schema, table, query, 1, None, **old_name)
+def ddl(table, query="alter table t", schema="shop", kind=3, **others):
+    return DdlStatement(kind, schema, table, query, 1, None, **others)
 
 
 def changefeed_filter(**filter_keys):
@@ -36,6 +36,12 @@ def test_event_filters_leave_out_statements_by_their_text():
     assert not taken(ddl("orders", "alter table orders ADD COLUMN n int"))
     assert taken(ddl("orders", "alter table orders drop column n"))
     assert taken(ddl("stock", "drop table stock"))
+
+
+def test_ignored_transactions_are_statements_too():
+    taken = changefeed_filter(**{"ignore-txn-start-ts": [7, 9]}).takes_ddl
+    assert not taken(ddl("orders", start_ts=7))
+    assert taken(ddl("orders", start_ts=8))
 
 
 def test_all_ddl_leaves_out_every_statement_of_the_tables():

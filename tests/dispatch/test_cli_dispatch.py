@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from collections import Counter
 
 import pytest
 
@@ -64,6 +65,50 @@ def test_dispatch_leaves_out_what_the_filter_leaves_out(tidemark, changefeed):
     _, out, _ = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
     tables = [json.loads(line)["table"] for line in out.splitlines()]
     assert tables == [row["table"] for row in ROWS if row["table"] != "stock"]
+
+
+IGNORED = ROWS[3]["start_ts"]
+LEAVES_OUT = f"""[filter]
+ignore-txn-start-ts = [{IGNORED}]
+[[filter.event-filters]]
+matcher = ["shop.orders"]
+ignore-event = ["delete"]
+"""
+
+
+def kept_rows() -> list[dict]:
+    """The rows that a changefeed with LEAVES_OUT sends."""
+    kept = [
+        row
+        for row in ROWS
+        if row["start_ts"] != IGNORED and (row["table"], row["op"]) != ("orders", "delete")
+    ]
+    assert len(kept) < sum(row["start_ts"] != IGNORED for row in ROWS) < len(ROWS)
+    return kept
+
+
+def test_dispatch_leaves_out_row_changes_and_transactions_that_the_changefeed_ignores(tidemark, changefeed):
+    _, out, _ = tidemark("dispatch", LOG, "--changefeed", changefeed(LEAVES_OUT), "--sink-uri", URI)
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [(line["commit_ts"], line["op"]) for line in lines] == [
+        (row["commit_ts"], row["op"]) for row in kept_rows()
+    ]
+
+
+def test_dispatch_report_does_not_count_what_a_changefeed_ignores(tidemark, changefeed):
+    """The rules in force send everything, the candidate does not, and no row goes elsewhere."""
+    _, out, _ = tidemark(
+        "dispatch-report", LOG, "--json", "--sink-uri", URI, "--candidate", changefeed(LEAVES_OUT)
+    )
+    in_force, candidate = json.loads(out)["rule_sets"]
+    kept = Counter(row["table"] for row in kept_rows())
+    assert {table["table"]: table["rows"] for table in candidate["tables"]} == kept
+    assert {table["table"]: table["rows"] for table in in_force["tables"]} == Counter(
+        row["table"] for row in ROWS
+    )
+    assert sum(sum(topic["rows_per_partition"]) for topic in candidate["topics"]) == kept.total()
+    # A row that is not sent is in no partition.
+    assert candidate["keys_out_of_order"] == in_force["keys_out_of_order"] == 0
 
 
 def test_dispatch_says_what_is_wrong_with_the_rules(tidemark, changefeed):

@@ -4,6 +4,7 @@ import json
 import re
 from functools import cache
 
+import pyarrow as pa
 import pytest
 from storage_support import (
     TREES,
@@ -25,9 +26,13 @@ from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.log_driver import stage, write_log_to_tree
 from tidemark.sinks.storage.publish import open_tree, publish
+from tidemark.sinks.storage.reader import read_tree
 from tidemark.sinks.storage.schema_versions import schema_files_of_ddl
 from tidemark.sinks.storage.span import Span
 from tidemark.wire.events.ddl import DDLEvent
+from tidemark.wire.framing import scan
+from tidemark.wire.registry import decode
+from tidemark.wire.rows import op_names
 
 DATE = re.compile(r"/(?:\d{4}-\d\d-\d\d|\d{4}-\d\d|\d{4})(?=/CDC|/meta/CDC|$)")
 HEADER = re.compile(rb"^ticdc-meta\$operation[^\n]*\n", re.M)
@@ -349,3 +354,66 @@ def test_a_statement_without_columns_is_a_warning():
     warnings: list[str] = []
     assert schema_files_of_ddl(event, StorageLayout(settings()), warnings) == {}
     assert "the DDL statement at 50" in warnings[0]
+
+
+def test_what_the_changefeed_ignores_is_not_written(tmp_path):
+    rows = jsonl("streams/orders.rows.jsonl")
+    ignored = rows[3]["start_ts"]
+    changefeed = {
+        "filter": {
+            "ignore-txn-start-ts": [int(ignored)],
+            "event-filters": [{"matcher": ["shop.orders"], "ignore-event": ["delete"]}],
+        }
+    }
+    kept = [
+        (row["table"], row["op"], row["commit_ts"])
+        for row in rows
+        if row["start_ts"] != ignored and (row["table"], row["op"]) != ("orders", "delete")
+    ]
+    assert len(kept) < sum(row["start_ts"] != ignored for row in rows) < len(rows)
+    given = load(changefeed, "file:///x?protocol=canal-json&enable-tidb-extension=true")
+    write_log_to_tree([log_of("orders")], given, str(tmp_path))
+    assert written_changes(tmp_path) == sorted(kept)
+
+
+def test_a_statement_of_an_ignored_transaction_leaves_no_schema_file(tmp_path):
+    events = [decode(frame) for frame in frames_of(golden("streams/evolve.bin"))]
+    event = next(event for event in events if isinstance(event, DDLEvent) and "add column" in event.query)
+    given = load({"filter": {"ignore-txn-start-ts": [event.start_ts]}})
+    kept, layout = ChangefeedFilter(given.changefeed), StorageLayout(settings())
+    assert schema_files_of_ddl(event, layout)
+    assert not schema_files_of_ddl(event, layout, None, kept)
+
+
+def test_soft_deletes_are_written_as_deletes_and_hard_deletes_are_not_written(tmp_path):
+    given = load(
+        {"filter": {"rules": ["aa.soft"]}}, "file:///x?protocol=canal-json&enable-tidb-extension=true"
+    )
+    write_log_to_tree([log_of("active_active")], given, str(tmp_path))
+    rows = [row for row in jsonl("streams/active_active.rows.jsonl") if row["table"] == "soft"]
+    sent = []
+    for row in rows:
+        times = [(row[image] or {}).get("_tidb_softdelete_time") for image in ("pre", "post")]
+        if row["op"] != "delete":
+            is_soft_delete = row["op"] == "update" and times[0] is None and times[1] is not None
+            sent.append(("soft", "delete" if is_soft_delete else row["op"], row["commit_ts"]))
+    assert {op for _, op, _ in sent} == {"insert", "update", "delete"}
+    assert written_changes(tmp_path) == sorted(sent)
+
+
+def written_changes(folder) -> list[tuple[str, str, str]]:
+    """Table, op and commit ts of the row changes of a tree."""
+    found = []
+    for batch in read_tree(str(folder)):
+        ops = op_names().take(pa.array(batch.changes.op)).to_pylist()
+        found += zip(
+            [batch.table.table] * len(ops), ops, map(str, batch.changes.commit_ts.tolist()), strict=True
+        )
+    return sorted(found)
+
+
+def frames_of(log):
+    with log.open("rb") as file:
+        for frame in scan(file):
+            file.seek(frame.offset)
+            yield file.read(frame.length)

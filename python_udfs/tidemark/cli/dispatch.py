@@ -1,7 +1,8 @@
 """Print where every row change of a log goes: one JSON object per row change, in stream order.
 
 An object has the keys schema, table, commit_ts, op, rule, topic and partition, as the sink would send it. rule is the position of the dispatch rule
-that takes the table, from 0, or null where none does. Tables that the changefeed's filter leaves out are not printed.
+that takes the table, from 0, or null where none does. What the changefeed leaves out is not printed: tables and row changes by its filters, transactions by
+their start ts, and rows by bdr-mode and enable-active-active. Rows of tables with the flags of soft delete or active-active are shown as they came.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tidemark.cli.compat_option import add_compat
 from tidemark.cli.row_batches import row_batches
 from tidemark.config import load
 from tidemark.dispatch.router import Router
-from tidemark.dispatch.table_filter import TableFilter
+from tidemark.sinks.sent_rows import SentRows
 from tidemark.wire.rows import RowBatch, op_names
 
 SUMMARY = "print the topic and partition of every row change"
@@ -37,13 +38,10 @@ def add_arguments(parser) -> None:
 def run(args) -> int:
     settings = load(args.changefeed, args.sink_uri, args.compat)
     router = Router(settings)
-    sent = TableFilter(settings.changefeed.filter_rules, case_sensitive=settings.changefeed.case_sensitive)
+    sent = SentRows(settings, table_flags=False)
     warned: set[str] = set()
-    for batch in row_batches(args.logs, args.command):
-        table = batch.table
-        if not len(batch.changes) or not sent.matches(table.schema, table.table):
-            continue
-        for warning in router.warnings(table):
+    for batch in filter(None, map(sent.of, row_batches(args.logs, args.command))):
+        for warning in router.warnings(batch.table):
             if warning not in warned:
                 warned.add(warning)
                 print(f"tidemark dispatch: {warning}", file=sys.stderr)

@@ -1,6 +1,6 @@
 """Compare dispatch rules on the row changes of logs: rows per partition, skew, moved keys, keys out of order.
 
---changefeed has the rules in force, every --candidate another file whose rules might take their place. A moved key has a change that goes to
+--changefeed has the rules in force, every --candidate another file whose rules might take their place. Row changes that a file leaves out do not count for it. A moved key has a change that goes to
 another topic or partition than under the rules in force; a key is out of order when its changes go to more than one partition.
 """
 

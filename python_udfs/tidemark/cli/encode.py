@@ -21,10 +21,7 @@ import base64
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, BinaryIO
-
-import numpy as np
 
 from tidemark.cli.compat_option import add_compat
 from tidemark.cli.progress import Progress
@@ -32,7 +29,6 @@ from tidemark.config.load import load_to_send
 from tidemark.config.settings import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.dispatch.router import Router
-from tidemark.dispatch.row_policy import NOT_SENT, RowPolicy
 from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.avro_tables import empty_deletes
 from tidemark.encode.ddl import statements
@@ -42,14 +38,14 @@ from tidemark.logs import given_logs, open_log
 from tidemark.registry.open import check_url, open_url
 from tidemark.registry.recorded import Recorded
 from tidemark.registry.sequential import SequentialIds
-from tidemark.sinks.row_batches import take
+from tidemark.sinks.sent_rows import SentRows
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.framing import Frame, Skipped, scan
 from tidemark.wire.json_form import json_line
 from tidemark.wire.registry import decode
-from tidemark.wire.rows import DELETE, NO_ROW, RowBatch, decode_batches
+from tidemark.wire.rows import RowBatch, decode_batches
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.tracker import SchemaTracker
 from tidemark.wire.watermark import Watermark
@@ -205,7 +201,7 @@ class _Shown:
         self._registry = registry
         self._router = Router.for_topics(settings)
         self._filter = ChangefeedFilter(settings.changefeed)
-        self._policy = RowPolicy(settings, table_flags=row_policy)
+        self._sent = SentRows(settings, table_flags=row_policy)
         self._seen_ddl: set[tuple[int, int, str]] = set()
         self._settings = settings
         # (schema, table) -> deletes whose messages say nothing
@@ -217,11 +213,8 @@ class _Shown:
         return self._ddl(found) if isinstance(found, DDLEvent) else self._watermark(found)
 
     def _rows(self, batch: RowBatch) -> Iterator[dict[str, Any]]:
-        table = batch.table
-        if not self._filter.takes_table(table.schema, table.table):
-            return
-        batch = _sent(batch, self._policy.ops(batch))
-        if not len(batch.changes):
+        table, batch = batch.table, self._sent.of(batch)
+        if batch is None:
             return
         topic = self._router.route(table.schema, table.table).topic if self._router else None
         encoded = self._encoder.encode_rows(batch)
@@ -269,17 +262,6 @@ class _Shown:
         if message is not None:
             topic = self._router.ddl_topic("", "") if self._router else None
             yield _shown("watermark", "", "", ts, topic, message)
-
-
-def _sent(batch: RowBatch, ops: np.ndarray) -> RowBatch:
-    """The row changes that are sent, as what they are sent."""
-    sent = take(batch, np.flatnonzero(ops != NOT_SENT))
-    op = ops[ops != NOT_SENT]
-    changes = sent.changes
-    if np.array_equal(op, changes.op):
-        return sent
-    post = np.where(op == DELETE, NO_ROW, changes.post)
-    return replace(sent, changes=replace(changes, op=op, post=post))
 
 
 def _shown(

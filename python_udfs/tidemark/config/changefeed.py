@@ -79,7 +79,9 @@ class Filter:
         ("*.*",),
         "Table filter rules: the tables of the changefeed. The last rule that matches decides.",
     )
-    ignore_txn_start_ts: tuple[int, ...] = key(INTS, (), "Transactions to leave out, by their start ts.")
+    ignore_txn_start_ts: tuple[int, ...] = key(
+        INTS, (), "Transactions and DDL statements to leave out, by their start ts."
+    )
     event_filters: tuple[EventFilter, ...] = tables(EventFilter, "Events of some tables to leave out.")
 
 

@@ -21,12 +21,14 @@ class Statement(Protocol):
     query: str
     old_schema: str
     old_table: str
+    start_ts: int
 
 
 class ChangefeedFilter:
     def __init__(self, changefeed: Changefeed):
         exact = changefeed.case_sensitive
         self._tables = TableFilter(changefeed.filter_rules, case_sensitive=exact)
+        self._start_ts = frozenset(changefeed.filter.ignore_txn_start_ts)
         self._ignored = [
             (TableFilter(each.matcher, case_sensitive=exact), _ignores(each))
             for each in changefeed.filter.event_filters
@@ -36,7 +38,9 @@ class ChangefeedFilter:
         return self._tables.matches(schema, table)
 
     def takes_ddl(self, ddl: Statement) -> bool:
-        """A rename is taken when one of the two names is."""
+        """A rename is taken when one of the two names is. A statement is a transaction, too: ignore-txn-start-ts leaves it out."""
+        if ddl.start_ts in self._start_ts:
+            return False
         if not ddl.table:
             is_taken = self._tables.matches_schema(ddl.schema)
         else:

@@ -18,6 +18,7 @@ import numpy as np
 from tidemark.config.settings import Settings
 from tidemark.dispatch.keys import key_fingerprints
 from tidemark.dispatch.router import Route, Router
+from tidemark.dispatch.row_policy import NOT_SENT, RowPolicy
 from tidemark.dispatch.table_filter import TableFilter
 from tidemark.wire.rows import RowBatch
 
@@ -80,6 +81,7 @@ class _RuleSet:
     name: str
     router: Router
     filter: TableFilter
+    policy: RowPolicy
     rows: dict[int, int] = field(default_factory=dict)  # by place
 
     def places(self, batch: RowBatch, place_of: _Numbering) -> np.ndarray:
@@ -90,10 +92,11 @@ class _RuleSet:
         topic = self.router.route(table.schema, table.table).topic
         first = place_of.number(topic)
         partitions = self.router.partitions(batch)
-        for partition, count in enumerate(np.bincount(partitions)):
+        is_sent = self.policy.ops(batch) != NOT_SENT
+        for partition, count in enumerate(np.bincount(partitions[is_sent])):
             if count:
                 self.rows[first + partition] = self.rows.get(first + partition, 0) + int(count)
-        return partitions + np.int32(first)
+        return np.where(is_sent, partitions + np.int32(first), np.int32(_NOT_SENT))
 
 
 class _Numbering(dict):
@@ -118,7 +121,8 @@ class _Keys:
 
     @classmethod
     def of_changes(cls, fingerprint: np.ndarray, table: np.ndarray, places: np.ndarray) -> _Keys:
-        return cls(fingerprint, table, places, places, places != places[:, :1])
+        low = np.where(places == _NOT_SENT, np.iinfo(np.int32).max, places)
+        return cls(fingerprint, table, low, places, places != places[:, :1])
 
     def merged(self, others: list[_Keys]) -> _Keys:
         parts = [self, *others]
@@ -158,12 +162,14 @@ class Report:
                 TableFilter(
                     settings.changefeed.filter_rules, case_sensitive=settings.changefeed.case_sensitive
                 ),
+                RowPolicy(settings, table_flags=False),
             )
             for name, settings in rule_sets
         ]
         self._places = _Numbering(max(rules.router.partition_num for rules in self._sets))
         self._tables: dict[tuple[str, str], int] = {}
-        self._table_rows: list[int] = []
+        # By table: the rows that each rule set sends.
+        self._table_rows: list[np.ndarray] = []
         self._max_keys = max_keys
         # One key in `sampled` is kept.
         self.sampled = 1
@@ -176,10 +182,10 @@ class Report:
         name = (batch.table.schema, batch.table.table)
         number = self._tables.setdefault(name, len(self._tables))
         if number == len(self._table_rows):
-            self._table_rows.append(0)
+            self._table_rows.append(np.zeros(len(self._sets), np.int64))
         count = len(batch.changes)
-        self._table_rows[number] += count
         places = np.stack([rules.places(batch, self._places) for rules in self._sets], axis=1)
+        self._table_rows[number] += (places != _NOT_SENT).sum(axis=0)
         changes = _Keys.of_changes(key_fingerprints(batch), np.full(count, number, np.int32), places)
         self._pending.append(changes)
         self._pending_rows += count
@@ -212,7 +218,7 @@ class Report:
                 schema,
                 table,
                 rules.router.route(schema, table),
-                self._table_rows[number],
+                int(self._table_rows[number][column]),
                 key_counts[number],
                 moved[number],
                 broken[number],

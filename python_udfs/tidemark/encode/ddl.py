@@ -40,6 +40,7 @@ class DdlStatement:
     # The old name, for a rename.
     old_schema: str = ""
     old_table: str = ""
+    start_ts: int = 0
 
 
 def statements(event: DDLEvent) -> list[DdlStatement]:
@@ -55,6 +56,7 @@ def statements(event: DDLEvent) -> list[DdlStatement]:
                 event.table(),
                 event.extra_schema_name,
                 event.extra_table_name,
+                event.start_ts,
             )
         ]
     tables = event.extra_tables()
@@ -75,6 +77,7 @@ def statements(event: DDLEvent) -> list[DdlStatement]:
             table,
             old_names[position]["SchemaName"] if position < len(old_names) else "",
             old_names[position]["TableName"] if position < len(old_names) else "",
+            event.start_ts,
         )
         for position, (table, query) in enumerate(zip(tables, queries, strict=True))
     ]

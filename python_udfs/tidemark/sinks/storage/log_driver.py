@@ -15,6 +15,7 @@ from tidemark.config import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode.protocol import encoder_for
 from tidemark.logs import find_logs, open_log
+from tidemark.sinks.sent_rows import SentRows
 from tidemark.sinks.storage.errors import StorageError
 from tidemark.sinks.storage.filesystem import Store, open_store
 from tidemark.sinks.storage.layout import FolderStream, StorageLayout
@@ -34,12 +35,20 @@ from tidemark.wire.watermark import Watermark
 
 
 def write_log_to_tree(
-    logs: Iterable[str], settings: Settings, out: str | Store, on_error: OnError | None = None
+    logs: Iterable[str],
+    settings: Settings,
+    out: str | Store,
+    on_error: OnError | None = None,
+    *,
+    table_flags: bool = True,
 ) -> Published:
-    """Write what the logs hold after the checkpoint of the tree. Calling it again with the same logs changes nothing."""
+    """Write what the logs hold after the checkpoint of the tree. Calling it again with the same logs changes nothing.
+
+    `table_flags=False`: rows of soft-delete and active-active tables as they came, to compare them.
+    """
     store = out if isinstance(out, Store) else open_store(out)
     with open_tree(store, "tidemark write") as tree:
-        read = _Read(settings)
+        read = _Read(settings, table_flags)
         for log in logs:
             read.log(log)
         if read.watermark <= tree.checkpoint:
@@ -103,8 +112,8 @@ class _Dispatcher:
 class _Read:
     """What logs hold."""
 
-    def __init__(self, settings: Settings):
-        self._filter = ChangefeedFilter(settings.changefeed)
+    def __init__(self, settings: Settings, table_flags: bool):
+        self._sent = SentRows(settings, table_flags=table_flags)
         self._tracker, self._watermark = SchemaTracker(), Watermark()
         self._dispatchers: dict[bytes, _Dispatcher] = {}
         self._ddl: dict[tuple[int, int, str], DDLEvent] = {}
@@ -138,8 +147,8 @@ class _Read:
             raise StorageError(
                 f"rows of dispatcher {event.dispatcher_id.hex()}, before whose rows no Handshake came"
             )
-        if self._filter.takes_table(schema.table.schema, schema.table.table):
-            batch = decode_batch(event, schema.table)
+        batch = self._sent.of(decode_batch(event, schema.table)) if self._sent.takes(schema.table) else None
+        if batch is not None:
             self._dispatchers[event.dispatcher_id].batches.append((batch, schema.table_info_version))
 
     @property
