@@ -45,7 +45,7 @@ from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.framing import Frame, Skipped, scan
 from tidemark.wire.json_form import json_line
 from tidemark.wire.registry import decode
-from tidemark.wire.rows import RowBatch, decode_batches
+from tidemark.wire.rows import DELETE, RowBatch, decode_batches
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.tracker import SchemaTracker
 from tidemark.wire.watermark import Watermark
