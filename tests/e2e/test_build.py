@@ -100,6 +100,31 @@ STATE_TABLES = [
 ]
 
 
+def shown(dbt, model, *arguments):
+    """The rows that `dbt show` prints of a model."""
+    results = dbt.ok("show", "--select", model, *arguments).result.results
+    (found,) = [result for result in results if result.node.name == model]
+    return [dict(zip(found.agate_table.column_names, row, strict=True)) for row in found.agate_table.rows]
+
+
+def test_show_prints_the_stored_rows_of_a_model_that_adds_to_a_table(dbt, demo, tmp_path):
+    dbt.vars = {"event_logs": demo[0], "sink_uri": f"file://{tmp_path / 'tree'}?protocol=csv"}
+    assert "stg_transactions has no rows to show, it is not built yet: run `dbt run" in dbt.fails(
+        "show", "--select", "stg_transactions"
+    )
+    dbt.ok("run", "--select", "+sink_storage", "--exclude", "sink_storage")
+    places = shown(dbt, "sink_storage")
+    assert {"file", "offset", "sent_rows"} <= places[0].keys(), "what the next run sends"
+    dbt.ok("run", "--select", "sink_storage")
+    for model in ("stg_transactions", "int_row_changes", "sink_checkpoints"):
+        stored = dbt.rows(f"select count(*) as n from {{schema}}.{model}")[0]["n"]
+        assert len(shown(dbt, model)) == min(stored, 5) > 0, model
+        assert len(shown(dbt, model, "--limit", "-1")) == stored
+    assert shown(dbt, "sink_storage") == [
+        {"note": "sink_storage has nothing to send now; sink_checkpoints lists what was sent"}
+    ]
+
+
 def test_an_empty_log_folder_is_no_error_and_the_first_events_are_read_when_they_come(dbt, tmp_path):
     folder = tmp_path / "log"
     folder.mkdir()
