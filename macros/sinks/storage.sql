@@ -18,6 +18,7 @@
     {{ return(none) }}
   {%- endif -%}
   {%- set tree = adapter.open_storage_tree(model.name) -%}
+  {% do tidemark.refuse_lost_tree(tree.checkpoint, tidemark.sink_checkpoint('storage')) %}
   {%- set range = tidemark.sink_range(tree.checkpoint) -%}
   {% do tidemark.warn_of_late_transactions(range) %}
   {%- if range.up_to_ts <= range.after_ts -%}
@@ -39,6 +40,17 @@
     'schemas': schemas,
     'ddl': tojson(tidemark.sink_ddl_places(range))
   }) }}
+{% endmacro %}
+
+
+{# A tree that is behind what this warehouse has sent to it has lost its `metadata`, or everything: a run would write rows a second time. #}
+{% macro refuse_lost_tree(checkpoint_ts, sent_ts) %}
+  {%- if checkpoint_ts < sent_ts -%}
+    {% do exceptions.raise_compiler_error(
+      tidemark.changefeed_setting('sink_place') ~ ': the checkpoint of the tree is ' ~ checkpoint_ts ~ ', but sink_checkpoints says that rows were sent up to ' ~ sent_ts
+      ~ ': its metadata went back, or the tree is gone. Nothing was written: restore the tree, or write everything to another prefix, or, into an emptied one, with another changefeed_id'
+    ) %}
+  {%- endif -%}
 {% endmacro %}
 
 

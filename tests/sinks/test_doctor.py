@@ -10,6 +10,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from storage_support import TREES, TS, golden_tree, inserts, is_data, log_of, settings, table_named, unpack
 
 from tidemark.cli import main
+from tidemark.encode.paths import RECORD
 from tidemark.sinks.storage.doctor import NOTE, examine
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.layout import StorageLayout
@@ -75,9 +76,23 @@ def test_gap_in_numbers(tree):
     assert codes(tree) == ["gap-in-numbers"]
 
 
-def test_files_that_expired_at_the_front_are_no_gap(tree):
+def test_first_file_missing(tree):
     data(tree, 1).unlink()
-    assert codes(tree) == []
+    (finding,) = examine(str(tree)).findings
+    assert (finding.code, finding.level, finding.text) == ("first-file-missing", "error", "missing: 1")
+    data(tree, 2).unlink()
+    assert [finding.text for finding in examine(str(tree)).findings] == ["missing: 1 to 2"]
+
+
+@pytest.mark.parametrize("numbers", [[1], [2], [3], [1, 2, 3]])
+def test_files_that_were_removed_on_purpose_are_noted(tree, numbers):
+    for number in numbers:
+        data(tree, number).unlink()
+    accepting = settings(query="&missing-files=accept", file_index_digit=6)
+    assert not examine(str(tree)).is_clean
+    report = examine(str(tree), accepting)
+    assert report.is_clean
+    assert [finding.level for finding in report.findings] == [NOTE]
 
 
 def test_index_missing(tree):
@@ -107,7 +122,33 @@ def test_checkpoint_in_the_future(tree):
 
 def test_metadata_missing(tree):
     (tree / "metadata").unlink()
-    assert codes(tree) == ["metadata-missing"]
+    (finding,) = examine(str(tree)).findings
+    assert (finding.code, finding.level) == ("metadata-missing", "error")
+    (tree / RECORD).unlink()
+    (finding,) = examine(str(tree)).findings
+    assert (finding.code, finding.level) == ("metadata-missing", "warning")
+
+
+def test_metadata_that_went_back(tree):
+    (tree / "metadata").write_text(f'{{"checkpoint-ts":{TS + 20}}}')
+    report = examine(str(tree))
+    assert [(finding.code, finding.level) for finding in report.findings] == [
+        ("checkpoint-went-back", "error"),
+        ("rows-after-checkpoint", "note"),
+    ]
+    assert f"says {TS + 20}, but Tidemark has published up to {TS + 30}" in report.findings[0].text
+
+
+def test_a_run_between_record_and_metadata_has_not_gone_back(tree):
+    (tree / RECORD).write_text(f'{{"format": 1, "checkpoint": {TS + 40}, "announced": []}}')
+    (tree / ".tidemark-staging/30-40").mkdir(parents=True)
+    (tree / ".tidemark-staging/30-40/journal.json").write_bytes(b"{}")
+    assert codes(tree) == ["publication-interrupted"]
+
+
+def test_record_unreadable(tree):
+    (tree / RECORD).write_text("[]")
+    assert codes(tree) == ["record-unreadable"]
 
 
 def test_metadata_unreadable(tree):
@@ -185,7 +226,9 @@ def test_rows_that_are_alike_in_a_table_without_key_are_none(tmp_path):
 
 
 def test_rows_after_the_checkpoint_are_noted(tree):
+    """TiCDC writes rows first and its checkpoint later."""
     (tree / "metadata").write_text(f'{{"checkpoint-ts":{TS + 11}}}')
+    (tree / RECORD).unlink()
     report = examine(str(tree))
     assert [finding.code for finding in report.findings] == ["rows-after-checkpoint"]
     assert report.is_clean
@@ -227,10 +270,32 @@ def test_names_only_opens_no_data_file(tree):
 
 def test_the_command_says_what_it_found(tree, capsys):
     assert main(["doctor", str(tree)]) == 0
-    assert "1 tables, 3 data files, 4 row changes" in capsys.readouterr().out
+    assert "1 table, 3 data files, 4 row changes" in capsys.readouterr().out
     data(tree, 2).unlink()
     assert main(["doctor", str(tree)]) == 1
-    assert f"error: {FOLDER}: missing: 2 [gap-in-numbers]" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert f"error: {FOLDER}: missing: 2 [gap-in-numbers]" in printed
+    assert printed.endswith("; 1 finding\n")
+
+
+def test_the_command_prints_a_path_once(tree, capsys):
+    (schema,) = (tree / "db/t/meta").iterdir()
+    torn = data(tree, 2)
+    torn.write_bytes(torn.read_bytes()[:-4])
+    (tree / "metadata").write_text("{}")
+    main(["doctor", str(tree)])
+    schema.write_bytes(schema.read_bytes().replace(b'"id"', b'"ib"'))
+    main(["doctor", str(tree)])
+    schema.write_text("{")
+    main(["doctor", str(tree)])
+    found = [line for line in capsys.readouterr().out.splitlines() if line.startswith("error: ")]
+    assert {line.rpartition("[")[2] for line in found} >= {
+        "file-unreadable]",
+        "metadata-unreadable]",
+        "schema-mismatch]",
+    }
+    for line in found:
+        assert line.partition(" [")[0].count(line.split(": ")[1]) == 1, line
 
 
 def test_the_command_speaks_json(tree, capsysbinary):

@@ -9,10 +9,11 @@ import pytest
 from storage_support import files_below, inserts, is_data, log_of, settings, table_named
 
 from support import golden, jsonl
-from tidemark.encode.paths import WORK
+from tidemark.encode.paths import RECORD, WORK
 from tidemark.sinks.storage import faults
 from tidemark.sinks.storage.doctor import examine
 from tidemark.sinks.storage.errors import (
+    DamagedTree,
     FileExists,
     InvalidTree,
     NameCollision,
@@ -21,7 +22,7 @@ from tidemark.sinks.storage.errors import (
     StoreError,
 )
 from tidemark.sinks.storage.filesystem import LocalStore
-from tidemark.sinks.storage.index import next_number
+from tidemark.sinks.storage.index import Numbering
 from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.log_driver import stage, write_log_to_tree
@@ -37,13 +38,25 @@ def rows(*ids: int, ts: int = 20):
     return inserts(table_named(), [(ts + place, [(number, "x")]) for place, number in enumerate(ids)])
 
 
+def visible_below(folder):
+    return {path: data for path, data in files_below(folder).items() if not path.startswith(WORK)}
+
+
 def run(store, *batches, end, given=None, schema_files=None):
     given = given or settings(**GIVEN)
     layout = StorageLayout(given)
     with open_tree(store) as tree:
         span = Span(tree.checkpoint, end)
         staged = stage(store, span, layout, given, [(batch, 10) for batch in batches])
-        return publish(store, tree.lease, layout, span, staged, schema_files or {})
+        return publish(
+            store,
+            tree.lease,
+            layout,
+            span,
+            staged,
+            schema_files or {},
+            accept_missing_files=given.accepts_missing_files,
+        )
 
 
 @pytest.fixture
@@ -56,8 +69,8 @@ def numbers(store, index: str | None, *present: int, count: int = 1) -> tuple[in
         store.write(f"{FOLDER}/CDC{number:06d}.csv", b"x")
     if index is not None:
         store.write(INDEX, index.encode())
-    warnings: list[str] = []
-    return next_number(store, FOLDER, INDEX, ".csv", DIGITS, "", warnings, count), warnings
+    numbering = Numbering(store, DIGITS, announced=[INDEX])
+    return numbering.next(FOLDER, INDEX, ".csv", count=count), numbering.warnings
 
 
 def test_a_new_folder_begins_with_one(store):
@@ -92,10 +105,11 @@ def test_a_hole_near_the_index_does_not_stop_a_run_of_several_files(store):
     for number in (2, 3, 5):
         store.write(f"{FOLDER}/CDC{number:06d}.csv", b"theirs")
     store.write(INDEX, b"CDC000004.csv\n")
+    store.delete(RECORD)
     large = inserts(table_named(), [(31, [(4, "x" * 100)] * 20), (32, [(5, "x" * 100)] * 20)])
     published = run(store, large, end=40, given=settings(query="&file-size=1024", **GIVEN))
     assert published.files == (f"{FOLDER}/CDC000006.csv", f"{FOLDER}/CDC000007.csv")
-    assert "number 5 is there too" in published.warnings[0]
+    assert "number 5 is there too" in published.warnings[1]
     assert store.read(f"{FOLDER}/CDC000005.csv") == b"theirs"
     assert run(store, rows(9, ts=41), end=41).files == (f"{FOLDER}/CDC000008.csv",)
 
@@ -135,8 +149,7 @@ def test_reconciling_lists_the_folder_once(store):
 def test_more_digits_than_before_do_not_start_again(store):
     store.write(f"{FOLDER}/CDC000001.csv", b"x")
     store.write(INDEX, b"CDC000001.csv\n")
-    warnings: list[str] = []
-    assert next_number(store, FOLDER, INDEX, ".csv", 20, "", warnings) == 2
+    assert Numbering(store, 20).next(FOLDER, INDEX, ".csv") == 2
 
 
 def test_warnings_reach_the_caller(store):
@@ -166,7 +179,10 @@ def test_a_run_that_begins_before_the_checkpoint_is_refused(store):
 
 def test_a_run_without_rows_moves_the_checkpoint(store, tmp_path):
     run(store, end=50)
-    assert files_below(tmp_path) == {"metadata": b'{"checkpoint-ts":50}'}
+    assert files_below(tmp_path) == {
+        "metadata": b'{"checkpoint-ts":50}',
+        RECORD: b'{"format": 1, "checkpoint": 50, "announced": []}',
+    }
 
 
 def test_two_tasks_of_one_stream_are_refused(store):
@@ -262,19 +278,19 @@ def test_a_name_is_refused_where_its_folder_is_that_of_an_earlier_run(store, tmp
     store.is_case_sensitive = lambda folder: False
     with pytest.raises(NameCollision, match="are one folder on"):
         run(store, second, end=21)
-    visible = {path: data for path, data in files_below(tmp_path).items() if not path.startswith(WORK)}
-    assert visible == before
+    assert visible_below(tmp_path) == before
     assert run(store, inserts(first.table, [(21, [(2, "y")])]), end=22).rows == 1
 
 
 def test_names_of_a_tree_are_looked_up_only_where_case_does_not_matter(store):
+    run(store, rows(1), end=20)
     listed = []
     real = store.list
     store.list = lambda folder: listed.append(folder) or real(folder)
-    run(store, rows(1), end=20)
+    run(store, rows(2, ts=21), end=21)
     assert not {"", "db"} & set(listed)
     store.is_case_sensitive = lambda folder: False
-    run(store, rows(2, ts=21), end=21)
+    run(store, rows(3, ts=22), end=22)
     assert (listed.count(""), listed.count("db")) == (1, 1)
 
 
@@ -298,8 +314,7 @@ def test_a_schema_file_that_is_not_what_its_name_says_stops_the_run(store, tmp_p
             publish(store, tree.lease, layout, span, staged, {})
     assert str(schema) in str(raised.value)
     assert "the checkpoint has not moved" in str(raised.value)
-    visible = {path: data for path, data in files_below(tmp_path).items() if not path.startswith(WORK)}
-    assert visible == before
+    assert visible_below(tmp_path) == before
     schema.write_bytes(content)
     assert run(store, rows(2, ts=21), end=30).files == (f"{FOLDER}/CDC000002.csv",)
     assert examine(store, with_data=False).findings == []
@@ -313,6 +328,144 @@ def test_a_schema_file_is_read_once_for_each_version_in_use(store, tmp_path):
     days = inserts(table_named(), [(21, [(2, "x")]), (22 + (86_400_000 << 18), [(3, "x")])])
     run(store, days, end=1 << 60, given=settings(date_separator="day", **GIVEN))
     assert [path.split("/")[1] for path in read if "/schema_" in path] == ["t"]
+
+
+# Trees that were damaged since the last run
+
+
+def damaged(store, tmp_path, *more, end=40, **options) -> str:
+    """The refusal of a run, which must have published nothing."""
+    before = visible_below(tmp_path)
+    with pytest.raises(DamagedTree) as raised:
+        run(store, *(more or [rows(9, ts=31)]), end=end, **options)
+    assert visible_below(tmp_path) == before
+    return str(raised.value)
+
+
+@pytest.fixture
+def two_files(store):
+    run(store, rows(1), end=20)
+    run(store, rows(2, ts=21), end=30)
+    return store
+
+
+def test_a_published_file_that_is_gone_stops_the_run(two_files, tmp_path):
+    store = two_files
+    content = store.read(f"{FOLDER}/CDC000002.csv")
+    store.delete(f"{FOLDER}/CDC000002.csv")
+    message = damaged(store, tmp_path)
+    finding, _left_by_the_run = sorted(
+        examine(store, with_data=False).findings, key=lambda found: found.level
+    )
+    assert f"{store.shown}/{finding.path} {finding.text} [{finding.code}]" in message
+    assert finding.code == "checkpoint-beyond-data"
+    assert "missing-files=accept" in message
+    # Rows of other folders are not kept waiting.
+    assert run(store, inserts(table_named(table="other"), [(31, [(1, "x")])]), end=31).rows == 1
+    store.write(f"{FOLDER}/CDC000002.csv", content)
+    assert run(store, rows(9, ts=32), end=40).files == (f"{FOLDER}/CDC000003.csv",)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_number_of_a_file_that_was_removed_on_purpose_is_not_used_again(two_files, tmp_path, count):
+    store = two_files
+    store.delete(f"{FOLDER}/CDC000002.csv")
+    store.delete(f"{FOLDER}/CDC000001.csv")
+    accepting = settings(query="&missing-files=accept&file-size=1024", **GIVEN)
+    large = inserts(table_named(), [(31 + place, [(4, "x" * 100)] * 20) for place in range(count)])
+    published = run(store, large, end=40, given=accepting)
+    assert published.files == tuple(f"{FOLDER}/CDC{3 + place:06d}.csv" for place in range(count))
+    assert "names CDC000002.csv, which is not there; going on after it" in published.warnings[0]
+    assert examine(store, accepting, with_data=False).is_clean
+    assert not examine(store, with_data=False).is_clean
+
+
+def test_metadata_that_is_gone_stops_the_run(two_files, tmp_path):
+    two_files.delete("metadata")
+    message = damaged(two_files, tmp_path)
+    assert "metadata is missing: Tidemark has published up to 30 [metadata-missing]" in message
+    assert 'write {"checkpoint-ts":30} into `metadata`' in message
+    two_files.write("metadata", b'{"checkpoint-ts":30}')
+    assert run(two_files, rows(9, ts=31), end=40).files == (f"{FOLDER}/CDC000003.csv",)
+
+
+def test_metadata_that_went_back_stops_the_run(two_files, tmp_path):
+    two_files.write("metadata", b'{"checkpoint-ts":20}')
+    message = damaged(two_files, tmp_path)
+    assert "metadata says 20, but Tidemark has published up to 30 [checkpoint-went-back]" in message
+
+
+def test_data_files_without_metadata_stop_the_run_whoever_wrote_them(two_files, tmp_path):
+    two_files.delete("metadata")
+    two_files.delete(RECORD)
+    message = damaged(two_files, tmp_path)
+    assert "there are data files, but no checkpoint [metadata-missing]" in message
+    two_files.write("metadata", b'{"checkpoint-ts":0}')
+    assert run(two_files, rows(1, 2), end=40).files == (f"{FOLDER}/CDC000003.csv",)
+
+
+def test_damage_between_opening_and_publishing_is_noticed(two_files):
+    given = settings(**GIVEN)
+    layout, span = StorageLayout(given), Span(30, 40)
+    with open_tree(two_files) as tree:
+        staged = stage(two_files, span, layout, given, [(rows(9, ts=31), 10)])
+        two_files.delete("metadata")
+        with pytest.raises(DamagedTree, match="metadata is missing"):
+            publish(two_files, tree.lease, layout, span, staged, {})
+
+
+def test_a_tree_that_is_taken_over_follows_the_index_rule_once(two_files, tmp_path):
+    """As TiCDC leaves it: the index of t names a file that was never written, that of `other` one that is there."""
+    store, other = two_files, "db/other/10"
+    run(store, inserts(table_named(table="other"), [(31, [(1, "x")])]), end=32)
+    store.delete(RECORD)
+    store.write(INDEX, b"CDC000003.csv\n")
+    published = run(store, end=40)
+    assert "somebody else until now, and 1 index of it (db/t/10/meta/CDC.index) name" in published.warnings[0]
+    # Not touched by that run, and still free in the next one.
+    published = run(store, rows(9, ts=41), end=50)
+    assert (published.files, published.warnings) == ((f"{FOLDER}/CDC000003.csv",), [])
+    # From now on the file is ours, and so is what was there when the tree was taken over.
+    store.delete(f"{FOLDER}/CDC000003.csv")
+    assert "CDC000003.csv, which is not there" in damaged(store, tmp_path, rows(9, ts=51), end=60)
+    store.delete(f"{other}/CDC000001.csv")
+    late = inserts(table_named(table="other"), [(51, [(2, "x")])])
+    assert "CDC000001.csv, which is not there" in damaged(store, tmp_path, late, end=60)
+
+
+def test_a_tree_that_somebody_else_moved_on_is_taken_over_again(two_files):
+    two_files.write(INDEX, b"CDC000003.csv\n")
+    two_files.write("metadata", b'{"checkpoint-ts":35}')
+    assert run(two_files, rows(9, ts=36), end=40).files == (f"{FOLDER}/CDC000003.csv",)
+
+
+def test_the_price_of_the_record_does_not_grow_with_the_tree(two_files):
+    for table in ("a", "b", "c"):
+        run(
+            two_files,
+            inserts(table_named(table=table), [(31 + ord(table), [(1, "x")])]),
+            end=31 + ord(table),
+        )
+    touched = []
+    for name in ("list", "walk", "read_optional", "size"):
+        real = getattr(two_files, name)
+        setattr(two_files, name, lambda path="", real=real: touched.append(path) or real(path))
+    run(two_files, rows(9, ts=200), end=210)
+    assert not [path for path in touched if path in ("", "db") or path.startswith(("db/a", "db/b", "db/c"))]
+
+
+def test_a_record_that_cannot_be_understood_stops_the_run(two_files):
+    two_files.write(RECORD, b'{"format": 2}')
+    with pytest.raises(StorageError, match=r"tidemark-published cannot be understood .*taken over as it is"):
+        run(two_files, rows(9, ts=31), end=40)
+
+
+def test_a_journal_of_an_earlier_version_is_finished(two_files):
+    """It has no record: the tree is taken over by the run after it."""
+    journal = {"format": 1, "start": 30, "checkpoint": 40, "schema_files": [], "data": [], "index": []}
+    two_files.write(".tidemark-staging/30-40/journal.json", json.dumps(journal).encode())
+    assert run(two_files, rows(9, ts=41), end=50).files == (f"{FOLDER}/CDC000003.csv",)
+    assert examine(two_files, with_data=False).findings == []
 
 
 # Crashes: the process is killed at a point, the same command is given again, and the tree must be that of a run without the crash.
@@ -393,7 +546,8 @@ def test_a_crash_while_recovering_from_a_crash(second, undisturbed, processes, t
 
 
 @pytest.mark.parametrize(
-    "fault", ["staged-file-written", "data-file-placed", "index-written", "metadata-written"]
+    "fault",
+    ["staged-file-written", "data-file-placed", "index-written", "record-written", "metadata-written"],
 )
 def test_a_crash_in_a_later_run(fault, processes, tmp_path):
     """The first run saw half of the log. Whatever happens to the second one, the checkpoint does not go back and files stay as they are."""

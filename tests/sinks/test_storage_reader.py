@@ -226,6 +226,19 @@ def test_a_missing_file_is_a_clear_error(tmp_path, way, gone, message):
     assert not list(tmp_path.glob("log/*.bin"))
 
 
+@pytest.mark.parametrize(("gone", "said"), [((2, 3), "number 2 to 3"), ((4,), "names CDC000004.csv")])
+def test_files_that_were_removed_on_purpose_are_warned_of(tmp_path, gone, said):
+    folder = folder_of_files(tmp_path)
+    for number in gone:
+        (folder / f"CDC{number:06d}.csv").unlink()
+    warnings = []
+    accepting = settings(query="&missing-files=accept")
+    batches = list(read_tree(str(tmp_path), accepting, warn=warnings.append))
+    assert len(batches) == 4 - len(gone)
+    (warning,) = warnings
+    assert said in warning
+
+
 def test_without_an_index_a_hole_is_an_error_too(tmp_path):
     folder = folder_of_files(tmp_path)
     (folder / "meta/CDC.index").unlink()

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from storage_support import files_below, is_data, log_of
+from storage_support import files_below, is_data, log_of, unpack
 from test_logged_rows import read_log
 
 from dbt_support import Dbt
@@ -230,6 +230,47 @@ def test_the_history_of_an_upstream_that_is_added_is_listed_and_warned_of(dbt, t
     assert f"{len(late)} transactions ({rows} row changes) of upstream '2', see late_transactions" in said
     assert "another prefix" in said
     assert files_below(tmp_path / "tree") == before
+
+
+def test_a_damaged_tree_is_not_written_on(dbt, tmp_path):
+    log, tree = golden("streams/orders.bin").read_bytes(), tmp_path / "tree"
+    variables = sink_vars(tree, changefeed={"sink": {"date-separator": "none"}})
+    dbt.vars = {
+        "event_logs": [{"upstream_id": "1", "path": str(tmp_path / "a.bin")}],
+        "compat": "ticdc",
+        **variables,
+    }
+    (tmp_path / "a.bin").write_bytes(log[: int(len(log) * 0.95)])
+    dbt.ok("run", "--select", "+sink_storage")
+    (tmp_path / "a.bin").write_bytes(log)
+    dbt.ok("run", "--select", "+row_policy")
+    whole = files_below(tree)
+    assert any(is_data(path) for path in whole)
+
+    def refused():
+        message = dbt.fails("run", "--select", "sink_storage")
+        assert "Traceback" not in message
+        damaged = {path: data for path, data in files_below(tree).items() if not path.startswith(WORK)}
+        assert damaged.items() <= whole.items()
+        unpack(whole, tree)
+        return message
+
+    for path in filter(is_data, whole):
+        (tree / path).unlink()
+    message = refused()
+    assert "which is not there [checkpoint-beyond-data]" in message
+    assert "missing-files=accept" in message
+    (tree / "metadata").unlink()
+    assert "metadata is missing: Tidemark has published up to" in refused()
+    shutil.rmtree(tree)
+    message = refused()
+    assert "sink_checkpoints says that rows were sent up to" in message
+    assert "with another changefeed_id" in message
+    dbt.ok("run", "--select", "sink_storage")
+    assert rows_by_folder(files_below(tree)) == rows_by_folder(
+        expected(tmp_path / "expected", [log_of("orders")], variables)
+    )
+    assert examine(LocalStore(str(tree))).findings == []
 
 
 def rows_by_folder(tree):

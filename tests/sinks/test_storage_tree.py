@@ -21,6 +21,7 @@ from storage_support import (
 from support import golden, jsonl
 from tidemark.config import load
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
+from tidemark.encode.paths import RECORD
 from tidemark.errors import TidemarkError
 from tidemark.sinks.storage.filesystem import LocalStore
 from tidemark.sinks.storage.layout import StorageLayout
@@ -53,7 +54,10 @@ def written(tmp_path_factory):
             str(folder),
             on_error=lambda batch, error: None,
         )
-        return files_below(folder)
+        files = files_below(folder)
+        # Ours; consumers do not look at it.
+        assert files.pop(RECORD)
+        return files
 
     return tree
 

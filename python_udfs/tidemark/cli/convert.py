@@ -13,6 +13,7 @@ from pathlib import Path
 from tidemark.cli.given_tree import given_tree
 from tidemark.config.load import load
 from tidemark.sinks.storage.tree_log import write_tree_log
+from tidemark.words import counted
 
 SUMMARY = "turn a storage tree into an event log"
 
@@ -41,5 +42,7 @@ def run(args) -> int:
     if done.file is None:
         print(f"{args.out} is up to date: checkpoint {done.checkpoint}")
     else:
-        print(f"{done.file}: {done.rows} row changes, {done.start} < commit ts <= {done.checkpoint}")
+        print(
+            f"{done.file}: {counted(done.rows, 'row change')}, {done.start} < commit ts <= {done.checkpoint}"
+        )
     return 0

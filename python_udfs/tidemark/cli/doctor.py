@@ -16,6 +16,7 @@ from tidemark.config.load import load
 from tidemark.sinks.storage.doctor import Report, examine
 from tidemark.sinks.storage.errors import StoreError
 from tidemark.wire.json_form import json_line
+from tidemark.words import counted
 
 SUMMARY = "look for what is wrong with a storage tree"
 
@@ -52,6 +53,7 @@ def _print(report: Report) -> None:
     for finding in report.findings:
         print(f"{finding.level}: {finding.path}: {finding.text} [{finding.code}]")
     print(
-        f"{report.prefix}: {report.tables} tables, {report.files} data files, {report.rows} row changes, checkpoint {report.checkpoint}; "
-        f"{sum(finding.level != 'note' for finding in report.findings)} findings"
+        f"{report.prefix}: {counted(report.tables, 'table')}, {counted(report.files, 'data file')}, "
+        f"{counted(report.rows, 'row change')}, checkpoint {report.checkpoint}; "
+        f"{counted(sum(finding.level != 'note' for finding in report.findings), 'finding')}"
     )

@@ -38,5 +38,10 @@ class Settings:
         return self.sink.protocol
 
     @property
+    def accepts_missing_files(self) -> bool:
+        """Whether data files of the storage tree may have been removed on purpose."""
+        return self.uri.options.missing_files == "accept"
+
+    @property
     def default_topic(self) -> str:
         return self.uri.topic

@@ -43,6 +43,7 @@ PROTOCOL = one_of(
 DECIMAL_MODE = one_of("precise", "string", empty="precise")
 BIGINT_UNSIGNED_MODE = one_of("long", "string", empty="long")
 AVRO_FILE_FORMAT = one_of("container", "messages")
+MISSING_FILES = one_of("fail", "accept")
 ENCODING_FORMAT = one_of("json", "avro", empty="json")
 ATOMICITY = one_of("none", "table", empty="none")
 COMPRESSION = one_of("none", "gzip", "snappy", "lz4", "zstd", fold=True, empty="none")

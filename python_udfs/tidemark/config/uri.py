@@ -36,6 +36,7 @@ from tidemark.config.sink import (
     COMPRESSION,
     DECIMAL_MODE,
     ENCODING_FORMAT,
+    MISSING_FILES,
     NO_BEFORE,
     NO_FLUSH,
     PROTOCOL,
@@ -225,6 +226,11 @@ class UriOptions:
         AVRO_FILE_FORMAT,
         "container",
         "Avro files: container for Avro's own files, messages for the messages that Kafka would get.",
+    )
+    missing_files: str = key(
+        MISSING_FILES,
+        "fail",
+        "Data files of a tree that are not there any more: fail, or accept, where they are removed on purpose.",
     )
     use_table_id_as_path: bool = key(
         BOOL,

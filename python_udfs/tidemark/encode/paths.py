@@ -26,6 +26,8 @@ from tidemark.encode.errors import InvalidFileName, UnsafePath
 METADATA = "metadata"
 # Where a writer keeps what is not part of the tree yet.
 WORK = ".tidemark-staging"
+# What Tidemark has published (sinks/storage/record.py). Consumers look for names that end in .csv or .json.
+RECORD = ".tidemark-published"
 # The schemas of Avro messages, where the sink URI names no registry.
 REGISTRY = ".tidemark-registry"
 MIN_INDEX_DIGITS = 6
@@ -95,7 +97,7 @@ def _percent(match: re.Match[str]) -> str:
 
 def _schema_folder(schema: str, encode: bool) -> str:
     folder = folder_name(schema, encode=encode)
-    if folder.casefold() not in (METADATA, WORK, REGISTRY):
+    if folder.casefold() not in (METADATA, WORK, RECORD, REGISTRY):
         return folder
     if not encode:
         raise UnsafePath(

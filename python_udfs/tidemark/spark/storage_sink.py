@@ -68,7 +68,15 @@ class StorageWriter(DataSourceArrowWriter):
         schema_files: dict[str, bytes] = {}
         for event in self._ddl_events():
             schema_files |= schema_files_of_ddl(event, layout, warnings, kept)
-        published = publish(store, lease, layout, self.span, staged, schema_files)
+        published = publish(
+            store,
+            lease,
+            layout,
+            self.span,
+            staged,
+            schema_files,
+            accept_missing_files=settings.accepts_missing_files,
+        )
         files = [file for stream in staged for file in stream.files]
         rows, warnings = sum(file.rows for file in files), [*warnings, *published.warnings]
         write_report(store, Report(self.span.start, self.span.end, rows, len(files), warnings))

@@ -2,11 +2,13 @@
 
 | code | level | what |
 |---|---|---|
-| metadata-unreadable | error | `metadata` is not {"checkpoint-ts":N} |
-| metadata-missing | warning | data files, but no checkpoint |
+| metadata-unreadable, record-unreadable | error | `metadata` is not {"checkpoint-ts":N}; the record of what Tidemark published is not its own (record.py) |
+| metadata-missing | error | `metadata` is gone from a tree that Tidemark has written; a warning where there are data files and Tidemark wrote none of them |
+| checkpoint-went-back | error | the checkpoint is lower than one that Tidemark has published |
 | checkpoint-in-future | warning | the checkpoint is later than the clock of this machine |
 | checkpoint-beyond-data | error | an index names a file that is not there: the checkpoint vouches for rows that are gone |
 | gap-in-numbers | error | a number is missing between the first and the last file (numbers.py) |
+| first-file-missing | error | the numbers of a folder do not begin at 1 |
 | index-missing, index-unreadable, index-stale | warning | no index, one that names no data file, or one that names an earlier file than the last |
 | schema-missing | error | a folder of data files without a schema file of its version |
 | schema-mismatch | error | a schema file that is not what its name says, or cannot be read |
@@ -20,6 +22,7 @@
 | being-written | note | a writer is at work |
 | unknown-file | warning | a file that is no part of a tree |
 
+With missing-files=accept in the sink URI, files that are missing are notes: checkpoint-beyond-data, gap-in-numbers and first-file-missing.
 Commit ts can be checked where the files have them: CSV with include-commit-ts, canal-json with enable-tidb-extension.
 """
 
@@ -40,27 +43,29 @@ from tidemark.errors import TidemarkError
 from tidemark.sinks.storage import lease
 from tidemark.sinks.storage.avro_rows import count_rows
 from tidemark.sinks.storage.filesystem import PARTIAL, Store, open_store
+from tidemark.sinks.storage.findings import (
+    ERROR,
+    NOTE,
+    WARNING,
+    Finding,
+    last_file_missing,
+    no_metadata,
+    went_back,
+)
 from tidemark.sinks.storage.journal import NAME as JOURNAL
 from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.numbers import numbers_of
 from tidemark.sinks.storage.reader import read_file
+from tidemark.sinks.storage.record import Record, read_record
 from tidemark.sinks.storage.tree import READABLE, DataFile, Folder, Tree, load_schema_file, scan_tree
 from tidemark.wire.rows import DELETE, RowBatch
 from tidemark.wire.text import canonical_text
+from tidemark.words import counted
 
-ERROR, WARNING, NOTE = "error", "warning", "note"
 _TS_LOGICAL_BITS = 18
 _CLOCK_TOLERANCE_MS = 60 * 60 * 1000
 # Between two values of a key, and in place of a NULL. Neither occurs in text that anybody would confuse with another key.
 _BETWEEN, _NULL = "\x1f", "\x00NULL"
-
-
-@dataclass(frozen=True)
-class Finding:
-    code: str
-    level: str
-    path: str
-    text: str
 
 
 @dataclass
@@ -80,9 +85,11 @@ class Report:
 def examine(prefix: str | Store, settings: Settings | None = None, *, with_data: bool = True) -> Report:
     """`settings`: those that the tree was written with, if its CSV form is not the default. `with_data=False` looks at names only."""
     store = prefix if isinstance(prefix, Store) else open_store(prefix)
-    tree = scan_tree(store, settings)
     report = Report(store.shown)
-    report.findings += _metadata(tree, report)
+    # Before everything else: a run that ends meanwhile moves the checkpoint after the record.
+    record = _record(store, report)
+    tree = scan_tree(store, settings)
+    report.findings += _metadata(tree, record, report)
     report.findings += _work(tree)
     report.findings += (
         Finding("unknown-file", WARNING, path, "is no part of a storage tree") for path in tree.strangers
@@ -99,18 +106,34 @@ def examine(prefix: str | Store, settings: Settings | None = None, *, with_data:
     return report
 
 
-def _metadata(tree: Tree, report: Report) -> Iterator[Finding]:
+def _record(store: Store, report: Report) -> Record | None:
+    try:
+        return read_record(store)
+    except TidemarkError as error:
+        report.findings.append(
+            Finding("record-unreadable", ERROR, paths.RECORD, _said(store, paths.RECORD, error))
+        )
+        return None
+
+
+def _said(store: Store, path: str, error: TidemarkError) -> str:
+    """The error without the path that it begins with, which a finding has already."""
+    return str(error).removeprefix(f"{store.shown}/").removeprefix(path).removeprefix(":").strip()
+
+
+def _metadata(tree: Tree, record: Record | None, report: Report) -> Iterator[Finding]:
+    is_interrupted = any(entry.name == JOURNAL for entry in tree.work)
     if not tree.has_metadata:
-        if tree.folders:
-            yield Finding(
-                "metadata-missing", WARNING, paths.METADATA, "there are data files, but no checkpoint"
-            )
+        if not is_interrupted and (record or tree.folders):
+            yield no_metadata(record.checkpoint if record else None)
         return
     try:
         report.checkpoint = read_checkpoint(tree.store)
     except TidemarkError as error:
-        yield Finding("metadata-unreadable", ERROR, paths.METADATA, str(error))
+        yield Finding("metadata-unreadable", ERROR, paths.METADATA, _said(tree.store, paths.METADATA, error))
         return
+    if record is not None and report.checkpoint < record.checkpoint and not is_interrupted:
+        yield went_back(report.checkpoint, record.checkpoint)
     if report.checkpoint >> _TS_LOGICAL_BITS > time.time() * 1000 + _CLOCK_TOLERANCE_MS:
         yield Finding(
             "checkpoint-in-future",
@@ -141,7 +164,12 @@ def _work(tree: Tree) -> Iterator[Finding]:
             folder = PARTIAL if entry.path.startswith(f"{PARTIAL}/") else "/".join(entry.path.split("/")[:2])
             left[folder] = left.get(folder, 0) + 1
     for folder, count in left.items():
-        yield Finding("staging-left", WARNING, folder, f"{count} staged files; the next run removes them")
+        yield Finding(
+            "staging-left",
+            WARNING,
+            folder,
+            f"{counted(count, 'staged file')}; the next run removes {'it' if count == 1 else 'them'}",
+        )
 
 
 def _schema_files(tree: Tree) -> Iterator[Finding]:
@@ -150,7 +178,7 @@ def _schema_files(tree: Tree) -> Iterator[Finding]:
             try:
                 load_schema_file(tree.store, path)
             except EncodeError as error:
-                yield Finding("schema-mismatch", ERROR, path, str(error))
+                yield Finding("schema-mismatch", ERROR, path, _said(tree.store, path, error))
 
 
 def _schema_of(tree: Tree, folder: Folder) -> Iterator[Finding]:
@@ -163,8 +191,11 @@ def _schema_of(tree: Tree, folder: Folder) -> Iterator[Finding]:
 def _numbers(tree: Tree, folder: Folder, dispatcher: str) -> Iterator[Finding]:
     numbers = numbers_of(tree, folder, dispatcher)
     highest = numbers.highest
+    missing = NOTE if tree.accepts_missing_files else ERROR
+    if numbers.are_first_missing:
+        yield Finding("first-file-missing", missing, folder.path, f"missing: {numbers.shown_front()}")
     if numbers.gaps():
-        yield Finding("gap-in-numbers", ERROR, folder.path, f"missing: {numbers.shown_gaps()}")
+        yield Finding("gap-in-numbers", missing, folder.path, f"missing: {numbers.shown_gaps()}")
     if len(set(numbers.found)) != len(numbers.found):
         yield Finding("duplicate-rows", ERROR, folder.path, "two files have the same number")
     path = numbers.index_path
@@ -173,7 +204,7 @@ def _numbers(tree: Tree, folder: Folder, dispatcher: str) -> Iterator[Finding]:
     elif numbers.last is None:
         yield Finding("index-unreadable", WARNING, path, f"holds {numbers.named!r:.80}")
     elif numbers.is_last_missing:
-        yield Finding("checkpoint-beyond-data", ERROR, path, f"names {numbers.named}, which is not there")
+        yield last_file_missing(path, numbers.named, missing)
     elif numbers.last < highest:
         yield Finding(
             "index-stale", WARNING, path, f"names {numbers.named}, the last file is number {highest}"
@@ -204,7 +235,7 @@ def _rows(
             batch = read_file(tree, folder, file, settings)
         except TidemarkError as error:
             if not isinstance(error, EncodeError):
-                yield Finding("file-unreadable", ERROR, file.path, str(error))
+                yield Finding("file-unreadable", ERROR, file.path, _said(tree.store, file.path, error))
             continue
         ts = batch.changes.commit_ts
         report.rows += len(ts)
@@ -218,7 +249,7 @@ def _rows(
         has_key = any(column.is_primary_key for column in batch.table.columns)
         found.append(_Changes(np.full(len(ts), place), ts, batch.changes.op, _keys(batch, has_key)))
     if after:
-        yield Finding("rows-after-checkpoint", NOTE, folder.path, f"{after} rows")
+        yield Finding("rows-after-checkpoint", NOTE, folder.path, counted(after, "row"))
     if found:
         together = _Changes(
             *(
@@ -252,7 +283,10 @@ def _order(folder: Folder, changes: _Changes, has_key: bool) -> Iterator[Finding
     back = same & (ts[order][1:] < ts[order][:-1])
     if has_key and back.any():
         yield Finding(
-            "commit-ts-overlap", ERROR, folder.path, f"{int(back.sum())} rows go back in time in a later file"
+            "commit-ts-overlap",
+            ERROR,
+            folder.path,
+            f"in a later file, {counted(int(back.sum()), 'row')} back in time",
         )
     elif (file[1:] != file[:-1])[ts[1:] < ts[:-1]].any():
         yield Finding("files-overlap", NOTE, folder.path, "files overlap in time, but no row goes back")
@@ -268,4 +302,6 @@ def _duplicates(folder: Folder, changes: _Changes, has_key: bool) -> Iterator[Fi
         # Rows of such a table may be alike; but a transaction does not go on in a second file.
         same &= changes.file[order][1:] != changes.file[order][:-1]
     if same.any():
-        yield Finding("duplicate-rows", ERROR, folder.path, f"{int(same.sum())} row changes are there twice")
+        yield Finding(
+            "duplicate-rows", ERROR, folder.path, f"twice: {counted(int(same.sum()), 'row change')}"
+        )

@@ -41,5 +41,9 @@ class NameCollision(StorageError):
     """Two tables whose folders are one on this store."""
 
 
+class DamagedTree(StorageError):
+    """Files that Tidemark has published are gone, or `metadata` went back: writing on would hide it."""
+
+
 class InvalidTree(StorageError):
     """A tree that cannot be read: a file is missing, torn, or not what its name says."""

@@ -22,6 +22,7 @@ FAULT_POINTS = (
     "data-file-placed",
     "index-written",
     "before-metadata",
+    "record-written",
     "metadata-written",
     "staged-file-removed",
     "journal-removed",

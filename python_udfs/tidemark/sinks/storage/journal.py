@@ -1,9 +1,10 @@
 """The plan of a publication, complete before its first visible step.
 
     .tidemark-staging/{start}-{end}/journal.json
-    {"format": 1, "start", "checkpoint", "schema_files": [[path, content]], "data": [[staged, path, size, checksum]], "index": [[path, content]]}
+    {"format": 1, "start", "checkpoint", "schema_files": [[path, content]], "data": [[staged, path, size, checksum]], "index": [[path, content]],
+     "record": content}
 
-Whoever finds a journal carries it out before doing anything else. Every step can be repeated: a schema, index or metadata file is written again with the
+Whoever finds a journal carries it out before doing anything else. Every step can be repeated: a schema, index, record or metadata file is written again with the
 same bytes, and a data file that is already there with the right bytes is done.
 """
 
@@ -41,6 +42,8 @@ class Journal:
     schema_files: tuple[tuple[str, str], ...]
     data: tuple[DataStep, ...]
     index: tuple[tuple[str, str], ...]
+    # What the run leaves in record.py's file; "" in a journal of an earlier version of Tidemark.
+    record: str = ""
 
     @property
     def span(self) -> Span:
@@ -63,6 +66,7 @@ class Journal:
                 tuple((str(name), str(content)) for name, content in document["schema_files"]),
                 tuple(DataStep(**step) for step in document["data"]),
                 tuple((str(name), str(content)) for name, content in document["index"]),
+                str(document.get("record", "")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(
@@ -71,7 +75,7 @@ class Journal:
             ) from None
 
     def carry_out(self, store: Store, lease: Lease) -> None:
-        """Schema files, data, index, metadata; then the work folder goes."""
+        """Schema files, data, index, record, metadata; then the work folder goes."""
 
         def write_schema_file(file: tuple[str, str]) -> None:
             lease.check()
@@ -93,6 +97,9 @@ class Journal:
         store.for_each(write_index, self.index)
         faults.point("before-metadata")
         lease.check()
+        if self.record:
+            store.write(paths.RECORD, self.record.encode())
+        faults.point("record-written")
         write_checkpoint(store, self.checkpoint)
         faults.point("metadata-written")
         self._clean(store)

@@ -61,7 +61,15 @@ def write_log_to_tree(
             if event.finished_ts in span:
                 schema_files |= schema_files_of_ddl(event, layout, warnings, kept)
         staged = stage(store, span, layout, settings, read.batches(), on_error)
-        published = publish(store, tree.lease, layout, span, staged, schema_files)
+        published = publish(
+            store,
+            tree.lease,
+            layout,
+            span,
+            staged,
+            schema_files,
+            accept_missing_files=settings.accepts_missing_files,
+        )
         published.warnings[:0] = warnings
         return published
 

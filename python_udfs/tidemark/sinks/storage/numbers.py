@@ -2,9 +2,10 @@
 
 Numbers of a folder (of a dispatcher, with tables across nodes) go up by one, and the index names the last file. So
 
-- files may be missing at the front: they have expired, or a consumer has removed what it is done with;
-- a number that is missing between two files is a file that is gone;
-- so is the file that the index names. Whoever removes files leaves that one: the next writer would use its number a second time.
+- a number that is missing between two files is a file that is gone, and so is the file that the index names;
+- files that are missing at the front may have expired, or a consumer has removed what it is done with: those who read go on with a warning, the doctor finds them.
+
+Where files are removed on purpose the sink URI says so (missing-files=accept), and none of these is an error.
 
 Files after the one that the index names are on their way, in any order.
 """
@@ -39,6 +40,10 @@ class Numbers:
     def is_last_missing(self) -> bool:
         return self.last is not None and self.last not in self.found
 
+    @property
+    def are_first_missing(self) -> bool:
+        return bool(self.found) and self.found[0] > 1
+
     def up_to_index(self) -> Numbers:
         """Without the files that are on their way."""
         if self.last is None:
@@ -56,8 +61,15 @@ class Numbers:
 
     def shown_gaps(self) -> str:
         gaps = self.gaps()
-        texts = [str(low) if low == high else f"{low} to {high}" for low, high in gaps[:_SHOWN]]
+        texts = [_shown(low, high) for low, high in gaps[:_SHOWN]]
         return ", ".join(texts) + (", …" if len(gaps) > _SHOWN else "")
+
+    def shown_front(self) -> str:
+        return _shown(1, self.found[0] - 1)
+
+
+def _shown(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low} to {high}"
 
 
 def numbers_of(tree: Tree, folder: Folder, dispatcher: str) -> Numbers:

@@ -3,6 +3,8 @@
     open_tree     take the lease, finish what an interrupted run has begun, remove leftovers
     publish       plan, write the plan down (journal.py), carry it out: schema files, data, index, and the checkpoint last
 
+Both refuse a tree of ours from which something is gone (record.py).
+
 A crash at any point, followed by the same command, gives the bytes of a run without the crash: before the journal nothing of the tree has changed, and from
 then on the journal is carried out. A run whose checkpoint the tree has reached already does nothing.
 """
@@ -17,7 +19,7 @@ from dataclasses import dataclass, field
 from tidemark.encode.paths import WORK
 from tidemark.sinks.storage.errors import NameCollision, StaleRange, StorageError
 from tidemark.sinks.storage.filesystem import Store
-from tidemark.sinks.storage.index import next_number
+from tidemark.sinks.storage.index import Numbering
 from tidemark.sinks.storage.journal import (
     DataStep,
     Journal,
@@ -27,9 +29,11 @@ from tidemark.sinks.storage.journal import (
 )
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.lease import Lease
+from tidemark.sinks.storage.record import Record, check_record, record_of
 from tidemark.sinks.storage.schema_versions import SchemaVersions
 from tidemark.sinks.storage.span import Span
 from tidemark.sinks.storage.writer import StagedStream
+from tidemark.words import counted
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,9 @@ def open_tree(store: Store, purpose: str = "a storage sink") -> OpenTree:
     try:
         recovered = recover(store, lease)
         discard_leftovers(store)
-        return OpenTree(store, lease, read_checkpoint(store), recovered)
+        checkpoint = read_checkpoint(store)
+        check_record(store, checkpoint)
+        return OpenTree(store, lease, checkpoint, recovered)
     except BaseException:
         lease.release()
         raise
@@ -95,11 +101,17 @@ def publish(
     span: Span,
     staged: Iterable[StagedStream],
     schema_files: Mapping[str, bytes],
+    *,
+    accept_missing_files: bool = False,
 ) -> Published:
-    """Make staged files and the schema files of DDL statements (path -> content) visible, and move the checkpoint to the end of the span."""
+    """Make staged files and the schema files of DDL statements (path -> content) visible, and move the checkpoint to the end of the span.
+
+    accept_missing_files: data files may have been removed on purpose (the option missing-files of the sink URI).
+    """
     lease.check()
     recover(store, lease)
     checkpoint = read_checkpoint(store)
+    check_record(store, checkpoint)
     if span.end <= checkpoint:
         return Published(checkpoint, False)
     if span.start != checkpoint:
@@ -107,9 +119,11 @@ def publish(
             f"the run is for {span.start} < ts <= {span.end}, but the checkpoint of {store.shown} is {checkpoint}; "
             "plan again from that checkpoint"
         )
-    warnings: list[str] = []
+    record = record_of(store, checkpoint)
+    warnings = _of_takeover(record)
     streams = _checked(list(staged), span)
-    journal = _plan(store, layout, span, streams, schema_files, warnings)
+    numbering = Numbering(store, layout.digits, record.announced, accept_missing_files, warnings)
+    journal = _plan(store, layout, span, streams, schema_files, record, numbering)
     journal.save(store)
     journal.carry_out(store, lease)
     files = [file for stream in streams for file in stream.files]
@@ -122,6 +136,16 @@ def publish(
         sum(file.size for file in files),
         warnings,
     )
+
+
+def _of_takeover(record: Record) -> list[str]:
+    if not record.is_taken_over or not record.announced:
+        return []
+    some = ", ".join(sorted(record.announced)[:3]) + (", …" if len(record.announced) > 3 else "")
+    return [
+        f"the tree was written by somebody else until now, and {counted(len(record.announced), 'index', 'indexes')} of it ({some}) "
+        "name a file that is not there; their numbers are used, as TiCDC does"
+    ]
 
 
 def _checked(streams: list[StagedStream], span: Span) -> list[StagedStream]:
@@ -146,7 +170,8 @@ def _plan(
     span: Span,
     streams: list[StagedStream],
     schema_files: Mapping[str, bytes],
-    warnings: list[str],
+    record: Record,
+    numbering: Numbering,
 ) -> Journal:
     streams = [staged for staged in streams if staged.files]
     versions = SchemaVersions(store, dict(schema_files))
@@ -162,9 +187,7 @@ def _plan(
     def first_number(index: str) -> int:
         stream, version = by_index[index]
         folder = layout.data_folder(stream.folder(version))
-        return next_number(
-            store, folder, index, extension, layout.digits, stream.dispatcher, warnings, counts[index]
-        )
+        return numbering.next(folder, index, extension, stream.dispatcher, counts[index])
 
     extension = streams[0].extension if streams else ""
     numbers = dict(zip(by_index, store.for_each(first_number, by_index), strict=True))
@@ -184,6 +207,7 @@ def _plan(
         tuple((path, content.decode()) for path, content in versions.planned.items()),
         tuple(data),
         tuple((path, f"{name}\n") for path, name in last_names.items()),
+        record.after(span.end, set(last_names)).to_text(),
     )
 
 

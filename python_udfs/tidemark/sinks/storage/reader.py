@@ -99,15 +99,21 @@ def _last_number(tree: Tree, folder: Folder, dispatcher: str, warn: Callable[[st
         numbers = numbers_of(tree, folder, dispatcher).up_to_index()
     where = f"{tree.store.shown}/{folder.path}"
     what_to_do = (
-        "put them back, or write the tree again to another prefix; `tidemark doctor` finds all such places"
+        "put them back, or write the tree again to another prefix; `tidemark doctor` finds all such places. "
+        "If they were removed on purpose, say so in the sink URI: missing-files=accept"
     )
+    missing = []
     if numbers.gaps():
-        raise InvalidTree(f"{where}: data files are missing, number {numbers.shown_gaps()}; {what_to_do}")
+        missing.append(f"data files are missing, number {numbers.shown_gaps()}")
     if numbers.is_last_missing:
-        raise InvalidTree(
-            f"{where}: the index names {numbers.named}, which is missing, the last file is number {numbers.highest}; {what_to_do}"
+        missing.append(
+            f"the index names {numbers.named}, which is missing, the last file is number {numbers.highest}"
         )
-    if numbers.found and numbers.found[0] > 1:
+    for text in missing:
+        if not tree.accepts_missing_files:
+            raise InvalidTree(f"{where}: {text}; {what_to_do}")
+        warn(f"{folder.path}: {text}; what they held is not read")
+    if numbers.are_first_missing:
         warn(f"{folder.path} begins with number {numbers.found[0]}; what was before it is gone and not read")
     if numbers.index_path is None:
         warn(f"{folder.path} has no index; all of its files are read")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from tidemark.config import Settings
 from tidemark.encode import paths
 from tidemark.encode.errors import EncodeError, InvalidFileName
-from tidemark.encode.paths import REGISTRY, WORK
+from tidemark.encode.paths import RECORD, REGISTRY, WORK
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import Entry, Store
@@ -71,6 +71,8 @@ class Tree:
     work: list[Entry]
     # Files that belong to none of these.
     strangers: list[str]
+    # Data files may have been removed on purpose: the option missing-files of the sink URI.
+    accepts_missing_files: bool = False
 
     def schema_file(self, folder: Folder) -> SchemaFile:
         """The schema file of a folder's version, verified against its name."""
@@ -96,7 +98,7 @@ def load_schema_file(store: Store, path: str) -> SchemaFile:
 
 def scan_tree(store: Store, settings: Settings | None = None) -> Tree:
     """`settings`: those that the tree was written with, where they are known."""
-    tree = Tree(store, {}, {}, False, [], [])
+    tree = Tree(store, {}, {}, False, [], [], settings is not None and settings.accepts_missing_files)
     for entry in store.walk():
         _sort_in(tree, entry)
     single: dict[tuple[str, int], list[tuple[Folder, str]]] = defaultdict(list)
@@ -149,8 +151,8 @@ def _sort_in(tree: Tree, entry: Entry) -> None:
     parent, _, name = entry.path.rpartition("/")
     if entry.path.startswith(f"{WORK}/"):
         tree.work.append(entry)
-    elif entry.path.startswith(f"{REGISTRY}/"):
-        # Of Avro messages; nothing for a person to look at.
+    elif entry.path == RECORD or entry.path.startswith(f"{REGISTRY}/"):
+        # The registry of Avro messages, and a note for the next run: nothing for a person to look at.
         return
     elif entry.path == paths.METADATA:
         tree.has_metadata = True
