@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from doc_commands import World, needs_database, needs_dbt, needs_servers, units
-from doc_pages import Block, commands
+from doc_pages import Block, blocks, commands
 from servers import MariaDb, S3Server
 from support import golden
 from tidemark.config import load
@@ -54,6 +54,21 @@ def test_commands_on_the_demo_work_one_after_the_other(world):
     assert [command.text.split("#")[0].strip() for command in on_demo[0][1]] == ["make run"]
     failures = [failure for place, shown in on_demo for failure in world.run(place, shown)]
     assert not failures, "\n\n".join(failures)
+    assert_is_part_of(sample("Summary"), world.outputs[on_demo[0][1][0].place])
+
+
+def sample(start):
+    """The output that the README shows."""
+    (shown,) = (block.text for block in blocks("README.md") if block.text.startswith(start))
+    return shown
+
+
+def assert_is_part_of(shown, output):
+    """Numbers may be others, and … stands for what is left out."""
+    patterns = [
+        re.sub(r"[\d,]*\d", r"[\\d,]*\\d", re.escape(line)).replace("…", ".*") for line in shown.splitlines()
+    ]
+    assert re.search("\n".join(patterns), output), f"{shown}\nis not part of\n{output[-3000:]}"
 
 
 def brings_logs(text):

@@ -86,7 +86,7 @@ def test_tls_files_that_do_not_exist():
 
 def test_no_driver_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pymysql", None)
-    with pytest.raises(DriverMissing, match=r"pip install 'tidemark\[mysql\]'"):
+    with pytest.raises(DriverMissing, match=r"pip install '\.\[mysql\]'"):
         module.driver()
 
 

@@ -54,7 +54,7 @@ class ConfluentRegistry:
             from confluent_kafka.schema_registry.error import SchemaRegistryError
         except ImportError as problem:
             raise RegistryError(
-                f"{self._shown}: the client is not installed ({problem.name}); run pip install 'tidemark[kafka]'"
+                f"{self._shown}: the client is not installed ({problem.name}); run `make setup`, or pip install '.[kafka]' in the folder of Tidemark"
             ) from None
         self._schema, self._error = Schema, SchemaRegistryError
         try:

@@ -24,7 +24,7 @@ def client_library() -> Any:
         import confluent_kafka
     except ImportError as problem:
         raise ClientMissing(
-            f"the Kafka client is not installed ({problem.name}); run pip install 'tidemark[kafka]'"
+            f"the Kafka client is not installed ({problem.name}); run `make setup`, or pip install '.[kafka]' in the folder of Tidemark"
         ) from None
     return confluent_kafka
 

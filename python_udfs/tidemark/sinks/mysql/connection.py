@@ -244,7 +244,7 @@ def driver() -> ModuleType:
         import pymysql
     except ImportError:
         raise DriverMissing(
-            "writing to MySQL or TiDB needs a driver: pip install 'tidemark[mysql]'"
+            "writing to MySQL or TiDB needs a driver: run `make setup`, or pip install '.[mysql]' in the folder of Tidemark"
         ) from None
     return pymysql
 
