@@ -3,7 +3,7 @@
   {%- set logs = [] -%}
   {%- for log in var('event_logs') -%}
     {#- what a storage tree has gained becomes an event log first -#}
-    {%- set path = adapter.tree_log(log.upstream_id | string, log.tree, log.changefeed) if log.tree else log.path -%}
+    {%- set path = adapter.tree_log(log.upstream_id | string, log.tree, log.get('changefeed')) if log.tree else log.path -%}
     {% do logs.append({'upstream_id': log.upstream_id | string, 'path': path}) %}
   {%- endfor -%}
   {%- if target.type != 'tidemark' or flags.WHICH not in ('run', 'build', 'retry') -%}

@@ -57,7 +57,7 @@ def test_a_tree_is_the_input_of_the_models_and_becomes_another_protocol(dbt, tmp
     write_log_to_tree([log_of("orders")], JSON, str(tmp_path / "json"))
     write_log_to_tree([log_of("orders")], load(CSV, "file:///x?protocol=csv"), str(tmp_path / "expected"))
     dbt.vars = {
-        "event_logs": [{"upstream_id": "1", "tree": str(tmp_path / "json")}],
+        "event_logs": [{"upstream_id": "1", "tree": f"file://{tmp_path / 'json'}?protocol=canal-json"}],
         "sink_uri": f"file://{tmp_path / 'csv'}?protocol=csv",
         "changefeed": CSV,
     }
@@ -70,6 +70,10 @@ def test_an_entry_of_event_logs_is_a_log_or_a_tree():
         return [finding.key for finding in check_project_vars({"event_logs": [entry]}, {}, {})]
 
     assert findings({"upstream_id": "1", "tree": "file:///data?protocol=csv", "changefeed": "c.toml"}) == []
+    assert findings({"upstream_id": "1", "tree": "/data"}) == []
+    assert findings({"upstream_id": "1", "tree": "/data", "changefeed": "c.toml"}) == [
+        "event_logs[0].changefeed"
+    ]
     assert findings({"upstream_id": "1"}) == ["event_logs[0].path"]
     assert findings({"upstream_id": "1", "tree": "/data", "path": "/log"}) == ["event_logs[0].path"]
     assert findings({"upstream_id": "1", "path": "/log", "time_zone": "Asia/Shanghai"}) == []

@@ -78,6 +78,13 @@ def _event_logs(name: str, value: Any, findings: Findings) -> None:
         known = {"upstream_id", "time_zone"} | ({"tree", "changefeed"} if is_tree else {"path"})
         for key in log.keys() - known:
             findings.error(f"{where}.{key}", "no such key", log[key], ", ".join(sorted(known)))
+        if is_tree and log.get("changefeed") and "://" not in str(log["tree"]):
+            findings.error(
+                f"{where}.changefeed",
+                "counts only with the sink URI of the tree, and `tree` is a path",
+                log["tree"],
+                "tree: file:///folder?protocol=csv",
+            )
         zone = log.get("time_zone")
         if zone is not None and not (isinstance(zone, str) and is_known(zone)):
             findings.error(
