@@ -50,6 +50,7 @@
     'progress_interval_seconds': 1800,
     'sink_place': '',
     'protocol': '',
+    'has_column_selectors': false,
     'default_topic': '',
     'table_id_paths': false,
     'partition_folders': true,

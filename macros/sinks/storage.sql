@@ -26,9 +26,9 @@
   {%- endif -%}
   {%- set schemas = tojson(tidemark.sink_schemas(range)) -%}
   {% do tidemark.warn_of_empty_deletes(range, schemas) %}
-  {%- if tidemark.changefeed_setting('protocol') == 'avro' -%}
-    {#- in the order of the rows, whatever order the tasks come in: ids are part of the files -#}
-    {% do adapter.register_schemas(
+  {%- if tidemark.changefeed_setting('protocol') == 'avro' or tidemark.changefeed_setting('has_column_selectors') -%}
+    {#- in the order of the rows, whatever order the tasks come in: ids of schemas are part of Avro files -#}
+    {% do adapter.prepare_files(
       tidemark.first_rows("(select *, '' as topic from " ~ ref('row_policy') ~ ' where policy_op is not null)', range), schemas
     ) %}
   {%- endif -%}

@@ -111,7 +111,7 @@ def shop(spark, server, patches, tmp_path_factory):
         "event_logs": [{"upstream_id": name[-1], "path": str(folder / name)} for name in runner.logs.names],
         "changefeed": ACTIVE_ACTIVE,
         "changefeed_id": "default/shop",
-        "sink_uri": server.uri("tidb", "?max-txn-row=8&worker-count=1"),
+        "sink_uri": server.uri("tidb", "?max-txn-row=8&worker-count=1&allow-non-tidb=true"),
     }
     runner.ok("run", "--select", "+sink_tidb", "tables_at_checkpoint", "--exclude", "sink_tidb")
     server.run("create database shop", *statements(runner, CREATE_TABLE))

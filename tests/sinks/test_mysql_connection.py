@@ -9,7 +9,8 @@ from servers import MariaDb, find_program
 from tidemark.config import load
 from tidemark.sinks.mysql import connection as module
 from tidemark.sinks.mysql.connection import Connection, ServerSaid, Target
-from tidemark.sinks.mysql.errors import BadConnectionSetting, DriverMissing
+from tidemark.sinks.mysql.errors import BadConnectionSetting, DriverMissing, NotTiDb
+from tidemark.sinks.mysql.retrying import Session
 from tidemark.sinks.mysql.writer import Limits, Writer
 
 
@@ -211,3 +212,12 @@ def test_a_server_that_another_authority_vouches_for_is_refused(secure):
 def test_a_server_without_tls_is_refused_where_tls_is_asked_for(mariadb):
     with pytest.raises(BadConnectionSetting, match=r"TLS failed.*2026"):
         Writer(target(f"mysql+ssl://root@127.0.0.1:{mariadb.port}/"), Limits(connections=1))
+
+
+def test_active_active_mode_takes_another_server_than_tidb_only_if_it_is_meant(mariadb):
+    feed = {"enable-active-active": True, "bdr-mode": True}
+    with pytest.raises(NotTiDb, match=r"MariaDB.*, not TiDB: .* add allow-non-tidb=true to the sink URI"):
+        Session(target(mariadb.uri, changefeed=feed)).open()
+    session = Session(target(f"{mariadb.uri}?allow-non-tidb=true", changefeed=feed))
+    assert session.open().is_tidb is False
+    session.close()

@@ -104,7 +104,7 @@ def test_active_active_rows_of_a_chunk_are_written_at_once(session, database, ur
         LoggedRows(str(place), None, batch, None, np.arange(len(batch.changes)) + 10 * place)
         for place, batch in enumerate(parts)
     ]
-    assert write_decided(load(ACTIVE, uri), [chunk, chunk]).rows == 6
+    assert write_decided(load(ACTIVE, f"{uri.rstrip('/')}/?allow-non-tidb=true"), [chunk, chunk]).rows == 6
     session.commit()
     assert session.query(f"select id, owner, _tidb_origin_ts from {database}.acct order by id") == [
         (1, "second", 200),

@@ -107,6 +107,29 @@ def test_a_second_run_without_new_rows_changes_nothing_and_the_checkpoint_is_in_
     assert row["file_count"] == sum(map(is_data, files_below(tmp_path / "tree")))
 
 
+def test_a_selector_that_leaves_out_a_key_column_stops_the_sink_before_it_writes(evolve, tmp_path):
+    table, key = next(
+        (row["schema_name"] + "." + row["table_name"], row["handle_key"][0])
+        for row in evolve.rows(
+            "select distinct schema_name, table_name, handle_key from {schema}.row_policy "
+            "join {schema}.table_versions using (upstream_id, table_id, schema_name, table_name) order by all"
+        )
+        if row["handle_key"]
+    )
+    selector = {"matcher": [table], "columns": ["*", f"!{key}"]}
+    said = evolve.fails(
+        "run",
+        "--select",
+        "sink_storage",
+        **sink_vars(tmp_path / "tree", changefeed={"sink": {"column-selectors": [selector]}}),
+    )
+    assert (
+        f"table {table}: sink.column-selectors[0] leaves out {key}, which is part of the key of its rows"
+        in said
+    )
+    assert not any(is_data(path) for path in files_below(tmp_path / "tree"))
+
+
 def test_a_second_writer_is_told_who_holds_the_tree(evolve, tmp_path):
     variables = sink_vars(tmp_path / "tree")
     with open_tree(LocalStore(str(tmp_path / "tree")), "the other run"):

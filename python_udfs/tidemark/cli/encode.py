@@ -216,7 +216,10 @@ class _Shown:
         table, batch = batch.table, self._sent.of(batch)
         if batch is None:
             return
-        topic = self._router.route(table.schema, table.table).topic if self._router else None
+        topic = None
+        if self._router:
+            self._router.check(table)
+            topic = self._router.route(table.schema, table.table).topic
         encoded = self._encoder.encode_rows(batch)
         if isinstance(self._encoder, AvroEncoder) and not self._encoder.has_key(table):
             self._empty_deletes[table.schema, table.table] += int((batch.changes.op == DELETE).sum())

@@ -18,8 +18,8 @@ from tidemark.config.topic_rule import AVRO_ALLOWED, is_static, topic_problem
 from tidemark.dispatch.go_regexp import GoRegexp
 from tidemark.dispatch.go_regexp_parser import RegexpError
 from tidemark.dispatch.table_filter import TableFilter, TableFilterError
-from tidemark.encode.columns import column_filter
-from tidemark.encode.errors import EncodeError
+from tidemark.encode.columns import ColumnSelectors, column_filter
+from tidemark.encode.errors import DroppedColumn, EncodeError
 
 APPLIED_EVENT_KINDS = (*ROW_OPS, ALL_DML, ALL_DDL, *DDL_KINDS, "none", "none dml", "none ddl")
 MESSAGE_QUEUES = ("kafka", "pulsar")
@@ -90,6 +90,7 @@ def validate(settings: Settings, given: frozenset[str], findings: Findings) -> N
         _filter_rules,
         _column_selectors,
         _dispatch_rules,
+        _dropped_dispatch_columns,
         _csv,
         _deletes_with_handle_key_only,
         _integrity,
@@ -369,6 +370,27 @@ def _topic(key: str, expression: str, settings: Settings, findings: Findings) ->
         problem = "a topic rule for Avro must contain {schema} and {table}", AVRO_ALLOWED.partition(",")[0]
     if problem is not None:
         findings.error(key, problem[0], expression, problem[1])
+
+
+_PLAIN_TABLE = re.compile(r"([A-Za-z0-9_$]+)\.([A-Za-z0-9_$]+)")
+
+
+def _dropped_dispatch_columns(settings: Settings, findings: Findings) -> None:
+    """For tables that a matcher names. The columns of other tables, and keys, are looked at when they are known."""
+    sink, case_sensitive = settings.sink, settings.changefeed.case_sensitive
+    if not sink.column_selectors or settings.sink_kind == "mysql" or findings.errors:
+        return
+    rules = [(rule, TableFilter(rule.matcher, case_sensitive=case_sensitive)) for rule in sink.dispatchers]
+    matchers = [text for entry in (*sink.dispatchers, *sink.column_selectors) for text in entry.matcher]
+    selectors = ColumnSelectors(settings)
+    for schema, table in sorted({found.groups() for found in map(_PLAIN_TABLE.fullmatch, matchers) if found}):
+        rule = next((rule for rule, matcher in rules if matcher.matches(schema, table)), None)
+        if rule is None:
+            continue
+        try:
+            selectors.check(schema, table, rule.columns, f"sink.dispatchers[{rule.index}] dispatches by")
+        except DroppedColumn as problem:
+            findings.error("sink.column-selectors", str(problem))
 
 
 def _csv(settings: Settings, findings: Findings) -> None:

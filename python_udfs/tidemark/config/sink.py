@@ -387,7 +387,7 @@ class Sink:
     )
     column_selectors: tuple[ColumnSelector, ...] = tables(
         ColumnSelector,
-        "Which columns of which tables are sent in messages and files; TiDB and MySQL get all columns. The first that matches a table decides.",
+        "Which columns of which tables are sent in messages and files; TiDB and MySQL get all columns. The first that matches a table decides. Columns of the handle key, and those that a dispatch rule hashes, cannot be left out.",
     )
     schema_registry: str = key(
         TEXT, "", "Avro: endpoint of the schema registry; the URI option wins.", secret=True

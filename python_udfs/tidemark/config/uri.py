@@ -259,6 +259,11 @@ class UriOptions:
         "Database: connections, 4 without it. Other sinks ignore it.",
         file_key="mysql-config.worker-count",
     )
+    allow_non_tidb: bool = key(
+        BOOL,
+        False,
+        "Database, with enable-active-active: the server may be MySQL or MariaDB; without it, any other server than TiDB is refused.",
+    )
     password_env: str = key(TEXT, "", "Name of the environment variable that holds the password.")
     ssl_ca: str | None = key(
         TEXT, None, "Database: file of the certificate authority.", file_key="mysql-config.ssl-ca"

@@ -19,6 +19,7 @@ from tidemark.dispatch.errors import MissingColumns, MissingIndex, NoPartitions
 from tidemark.dispatch.partition import ByCommitTs, Fixed, Partitioner, by_columns, by_table
 from tidemark.dispatch.table_filter import TableFilter
 from tidemark.dispatch.topic import parse_topic
+from tidemark.encode.columns import ColumnSelectors
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import Column, Index, TableInfo
 
@@ -49,6 +50,7 @@ class Router:
             )
             for rule in settings.sink.dispatchers
         ]
+        self._selectors = ColumnSelectors(settings)
         self._routes: dict[tuple[str, str], tuple[DispatchRule | None, Route]] = {}
         # By table name: the table's version that was seen last, and its partitioner.
         self._partitioners: dict[tuple[str, str], tuple[TableInfo, Partitioner]] = {}
@@ -66,6 +68,10 @@ class Router:
 
     def route(self, schema: str, table: str) -> Route:
         return self._matched(schema, table)[1]
+
+    def check(self, table: TableInfo) -> None:
+        """An error where rows of the table cannot be dispatched."""
+        self._partitioner(table)
 
     def partitions(self, batch: RowBatch) -> np.ndarray:
         """The partition of every row change, as int32."""
@@ -120,7 +126,7 @@ class Router:
         # Batches of one table version usually share the object, so that its fields are rarely compared.
         if known is not table and known != table:
             rule, _ = self._matched(*name)
-            found = _partitioner(rule, table, self._skip_missing)
+            found = _partitioner(rule, table, self._skip_missing, self._selectors)
             self._partitioners[name] = (table, found)
         return found
 
@@ -151,7 +157,9 @@ def _partition_num(settings: Settings) -> int:
     return count
 
 
-def _partitioner(rule: DispatchRule | None, table: TableInfo, skip_missing: bool) -> Partitioner:
+def _partitioner(
+    rule: DispatchRule | None, table: TableInfo, skip_missing: bool, selectors: ColumnSelectors
+) -> Partitioner:
     kind = rules.DEFAULT if rule is None else rule.kind
     if kind in (rules.DEFAULT, rules.TABLE):
         return by_table(table)
@@ -163,10 +171,17 @@ def _partitioner(rule: DispatchRule | None, table: TableInfo, skip_missing: bool
         return Fixed(0, rule.partition)
     if kind == rules.INDEX_VALUE:
         names = _index(table, rule).columns if rule.index_name else table.handle_key
-        return by_columns(table, [table.columns_by_name[name] for name in names])
-    columns = _named_columns(table, rule, skip_missing)
-    if skip_missing and not columns:
-        return Fixed(0, "")
+        columns = [table.columns_by_name[name] for name in names]
+    else:
+        columns = _named_columns(table, rule, skip_missing)
+        if skip_missing and not columns:
+            return Fixed(0, "")
+    selectors.check(
+        table.schema,
+        table.table,
+        [column.name for column in columns],
+        f"sink.dispatchers[{rule.index}] dispatches by",
+    )
     return by_columns(table, columns)
 
 

@@ -122,6 +122,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
             "keeps_nothing": settings.uri.keeps_nothing,
             "sink_place": settings.uri.place,
             "protocol": settings.protocol,
+            "has_column_selectors": bool(settings.sink.column_selectors),
             "default_topic": settings.default_topic,
             "table_id_paths": settings.uri.options.use_table_id_as_path,
             "partition_folders": settings.sink.enable_partition_separator,

@@ -13,7 +13,13 @@ from tidemark.config import Settings
 from tidemark.encode.avro_tables import empty_deletes
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.kafka.decided import decide_statements
-from tidemark.sinks.kafka.prepare import FirstRow, prepare_topics, register_schemas, versions_without_key
+from tidemark.sinks.kafka.prepare import (
+    FirstRow,
+    check_columns,
+    prepare_topics,
+    register_schemas,
+    versions_without_key,
+)
 from tidemark.sinks.kafka.topics import Topics, settings_for
 
 
@@ -44,6 +50,7 @@ class KafkaMethods(metaclass=AdapterMeta):
         """
         with explained():
             settings = self._settings()
+            self._check_columns(rows, schemas)
             used = {row[0] for row in rows} | {found["topic"] for found in self.kafka_statements(statements)}
             prepared = prepare_topics(settings, used, known)
             if settings.protocol == "avro":
@@ -51,26 +58,37 @@ class KafkaMethods(metaclass=AdapterMeta):
             return json.dumps(asdict(prepared))
 
     @available
-    def register_schemas(self, rows: list[list], schemas: str) -> None:
-        """Register the schemas of Avro files, as `prepare_kafka` does for messages."""
+    def prepare_files(self, rows: list[list], schemas: str) -> None:
+        """Check the columns and register the schemas of files, as `prepare_kafka` does for messages."""
         with explained():
-            self._register(self._settings(), rows, schemas)
+            self._check_columns(rows, schemas)
+            if self._settings().protocol == "avro":
+                self._register(self._settings(), rows, schemas)
 
     @available
     def versions_without_avro_key(self, rows: list[list], schemas: str) -> list[tuple[str, str, int]]:
         """(schema, table, table version) of the rows whose Avro messages have no key; `rows` as for `prepare_kafka`."""
         with explained():
-            first_rows, places = [FirstRow(*row[1:]) for row in rows], LogSchemas(json.loads(schemas))
-            return versions_without_key(self._settings(), first_rows, places)
+            return versions_without_key(self._settings(), *_tables(rows, schemas))
 
     @available
     def empty_deletes(self, schema: str, table: str, count: int) -> str:
         """What is to be said of the deletes of a table without a key."""
         return empty_deletes(self._settings(), schema, table, count)
 
+    def _check_columns(self, rows: list[list], schemas: str) -> None:
+        settings = self._settings()
+        if settings.sink.column_selectors:
+            check_columns(settings, *_tables(rows, schemas))
+
     def _register(self, settings: Settings, rows: list[list], schemas: str) -> None:
-        register_schemas(settings, [FirstRow(*row[1:]) for row in rows], LogSchemas(json.loads(schemas)))
+        register_schemas(settings, *_tables(rows, schemas))
 
     def _spread_settings(self) -> Settings:
         settings = self._settings()
         return settings_for(settings, Topics(settings).spread(), settings.uri.options.max_message_bytes)
+
+
+def _tables(rows: list[list], schemas: str) -> tuple[list[FirstRow], LogSchemas]:
+    """The first rows of table versions, and where their tables are found."""
+    return [FirstRow(*row[1:]) for row in rows], LogSchemas(json.loads(schemas))

@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tidemark.config import Settings
+from tidemark.dispatch.router import Router
 from tidemark.encode.avro import AvroEncoder
+from tidemark.encode.columns import ColumnChoice
 from tidemark.encode.protocol import encoder_for
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.kafka.topics import Topics, settings_for
@@ -55,6 +57,16 @@ def versions_without_key(
     """(schema, table, table version) of the tables of these rows whose Avro messages have no key."""
     encoder, tables = AvroEncoder(settings), [_table(row, schemas) for row in rows]
     return [(table.schema, table.table, table.version) for table in tables if not encoder.has_key(table)]
+
+
+def check_columns(settings: Settings, rows: Iterable[FirstRow], schemas: LogSchemas) -> None:
+    """DroppedColumn where column selectors leave out what a table of these rows is keyed or dispatched by."""
+    choice, router = ColumnChoice(settings), Router.for_topics(settings)
+    for row in rows:
+        table = _table(row, schemas)
+        choice.of(table)
+        if router is not None:
+            router.check(table)
 
 
 def register_schemas(settings: Settings, rows: Iterable[FirstRow], schemas: LogSchemas) -> None:

@@ -1,6 +1,6 @@
 """Where the server is, and a session on it.
 
-    target := {mysql|tidb}[+ssl]://[user[:password]@]host[:port]/?time-zone=…&ssl-ca=…&ssl-cert=…&ssl-key=…&password-env=NAME
+    target := {mysql|tidb}[+ssl]://[user[:password]@]host[:port]/?time-zone=…&ssl-ca=…&ssl-cert=…&ssl-key=…&password-env=NAME&allow-non-tidb=true
 
 The password is the value of the variable that password-env names, else the one in the URI (TiCDC's users have it there), else
 TIDEMARK_SINK_PASSWORD, else MYSQL_PWD. It is in no message, no repr and no log. User and port default to root and 4000, as in TiCDC.
@@ -21,7 +21,7 @@ from types import ModuleType
 from typing import Any
 
 from tidemark.config import Settings
-from tidemark.sinks.mysql.errors import BadConnectionSetting, DriverMissing
+from tidemark.sinks.mysql.errors import BadConnectionSetting, DriverMissing, NotTiDb
 from tidemark.sinks.mysql.prepared import EXECUTE, PREPARED
 
 DEFAULT_USER, DEFAULT_PORT = "root", 4000
@@ -75,6 +75,8 @@ class Target:
     # A value that does not fit is an error; otherwise it is cut, as TiCDC does.
     strict: bool = True
     active_active: bool = False
+    # Active-active mode: the server may be another one than TiDB.
+    allow_non_tidb: bool = False
 
     @property
     def shown(self) -> str:
@@ -105,6 +107,7 @@ class Target:
             read_timeout=_seconds(options.read_timeout, cls.read_timeout),
             write_timeout=_seconds(options.write_timeout, cls.write_timeout),
             active_active=settings.changefeed.enable_active_active,
+            allow_non_tidb=options.allow_non_tidb,
         )
 
 
@@ -141,7 +144,7 @@ class Connection:
             self._raw = self._driver.connect(**_arguments(target))
         try:
             self._set_session(target)
-        except ServerSaid:
+        except (ServerSaid, NotTiDb):
             self.close()
             raise
 
@@ -155,6 +158,12 @@ class Connection:
         )
         self.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
         self.is_tidb = self._has_tidb_version()
+        if target.active_active and not self.is_tidb and not target.allow_non_tidb:
+            version = self.query("SELECT VERSION()")[0][0]
+            raise NotTiDb(
+                f"{target.shown} is {version}, not TiDB: enable-active-active relies on columns that TiDB keeps; "
+                "if this server is meant, add allow-non-tidb=true to the sink URI"
+            )
         if self.is_tidb:
             variables = {**_TIDB_SESSION, **(_TIDB_ACTIVE_ACTIVE if target.active_active else {})}
             for name, value in variables.items():

@@ -58,6 +58,10 @@ class BadConnectionSetting(MysqlError):
     """A setting of the connection that the server or the driver does not take."""
 
 
+class NotTiDb(MysqlError):
+    """Active-active mode with a server that is not TiDB, and nobody said that this is meant."""
+
+
 class DriverMissing(MysqlError):
     """PyMySQL is not installed."""
 
