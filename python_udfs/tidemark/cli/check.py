@@ -9,18 +9,26 @@ from __future__ import annotations
 import argparse
 import json
 
-from tidemark import config
 from tidemark.cli.compat_option import add_compat
+from tidemark.config.load import checked
+from tidemark.config.resolved import resolved
 from tidemark.errors import TidemarkError
 
 SUMMARY = "check a changefeed file and a sink URI"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("changefeed", nargs="?", metavar="CHANGEFEED", help="changefeed file (TOML)")
+    parser.add_argument(
+        "changefeed",
+        nargs="?",
+        metavar="CHANGEFEED",
+        help="changefeed file: TOML, or by its extension JSON or YAML",
+    )
     parser.add_argument("--sink-uri", metavar="URI", help="sink URI, in quotes")
     add_compat(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object: the findings, and every setting in force"
+    )
 
 
 class NothingToCheck(TidemarkError):
@@ -30,7 +38,7 @@ class NothingToCheck(TidemarkError):
 def run(args: argparse.Namespace) -> int:
     if not args.changefeed and not args.sink_uri:
         raise NothingToCheck("give a changefeed file, --sink-uri URI, or both")
-    findings = config.check(args.changefeed, args.sink_uri, args.compat)
+    settings, findings = checked(args.changefeed, args.sink_uri, args.compat)
     errors = sum(finding.severity == "error" for finding in findings)
     notes = len(findings) - errors
     if args.json:
@@ -39,6 +47,7 @@ def run(args: argparse.Namespace) -> int:
             "errors": errors,
             "notes": notes,
             "findings": [finding.as_dict() for finding in findings],
+            "resolved": resolved(settings),
         }
         print(json.dumps(answer, ensure_ascii=False, indent=2))
     else:

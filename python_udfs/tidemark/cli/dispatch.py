@@ -28,7 +28,9 @@ def add_arguments(parser) -> None:
     parser.add_argument(
         "logs", nargs="+", metavar="LOG", help="a file of frames, a folder of such files, or a glob"
     )
-    parser.add_argument("--changefeed", metavar="FILE", help="the changefeed's TOML file (default: no rules)")
+    parser.add_argument(
+        "--changefeed", metavar="FILE", help="the changefeed's TOML, JSON or YAML file (default: no rules)"
+    )
     parser.add_argument(
         "--sink-uri", metavar="URI", required=True, help="a kafka:// or pulsar:// URI with partition-num"
     )

@@ -65,7 +65,9 @@ def add_arguments(parser) -> None:
         required=True,
         help="a URI with a protocol, such as file:///x?protocol=csv",
     )
-    parser.add_argument("--changefeed", metavar="FILE", help="the changefeed's TOML file (default: no rules)")
+    parser.add_argument(
+        "--changefeed", metavar="FILE", help="the changefeed's TOML, JSON or YAML file (default: no rules)"
+    )
     add_compat(parser)
     parser.add_argument(
         "--row-policy",

@@ -1,12 +1,15 @@
-"""Changefeed file (or the same as a dictionary) and sink URI -> settings, or every reason why not."""
+"""Changefeed file (TOML, JSON or YAML, or the same as a dictionary) and sink URI -> settings, or every reason why not."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from tidemark.compat import Compat
 from tidemark.config import rules
@@ -48,13 +51,18 @@ def load_to_send(changefeed: Any, sink_uri: str | None, compat: Any = "design") 
 
 def check(changefeed: Any = None, sink_uri: str | None = None, compat: Any = "design") -> list[Finding]:
     """Every error and note about a changefeed file and a sink URI, also what only a sink would refuse when it begins."""
+    return checked(changefeed, sink_uri, compat)[1]
+
+
+def checked(changefeed: Any, sink_uri: str | None, compat: Any) -> tuple[Settings, list[Finding]]:
+    """The same, with the settings."""
     # Sinks and encoders need this package themselves.
     from tidemark.config.refusals import refusals
 
     settings, findings = resolve(changefeed, sink_uri, compat)
     findings = findings.for_sending()
     refusals(settings, findings)
-    return list(findings)
+    return settings, list(findings)
 
 
 def resolve(changefeed: Any, sink_uri: str | None, compat: Any) -> tuple[Settings, Findings]:
@@ -81,16 +89,34 @@ def _read_document(source: Any, findings: Findings) -> Mapping[str, Any]:
     if isinstance(source, Mapping):
         return source
     path = Path(source)
+    form, read = _FORMS.get(path.suffix.lower(), _TOML)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        document = read(path.read_text(encoding="utf-8"))
+        if isinstance(document, Mapping):
+            return document
+        # An empty YAML file says nothing, as an empty TOML file does.
+        if document is not None:
+            findings.error(str(path), f"is {form} without keys: write the changefeed as a mapping")
     except OSError as problem:
         findings.error(str(path), f"cannot be read: {problem.strerror or problem}")
     except UnicodeDecodeError:
         findings.error(str(path), "is not UTF-8 text")
     except ValueError as problem:
-        # Not only TOMLDecodeError: a number of more than 4300 digits is refused by Python itself.
-        findings.error(str(path), f"is not TOML: {problem}")
+        # Not only errors of the parsers: a number of more than 4300 digits is refused by Python itself.
+        findings.error(str(path), f"is not {form}: {problem}")
     return {}
+
+
+def _read_yaml(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as problem:
+        raise ValueError(" ".join(str(problem).split())) from None
+
+
+# File extension -> name of the form and what reads it; TOML without one of these.
+_FORMS = {".json": ("JSON", json.loads), ".yaml": ("YAML", _read_yaml), ".yml": ("YAML", _read_yaml)}
+_TOML = ("TOML", tomllib.loads)
 
 
 def _read_section(

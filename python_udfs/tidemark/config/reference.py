@@ -16,9 +16,9 @@ from tidemark.config.uri import KIND_OF_SCHEME, UriOptions
 HEAD = """\
 # Configuration
 
-Tidemark takes the changefeed file (TOML) and the sink URI of a TiCDC changefeed as they are. The content of the file can also be given as
-the dbt var `changefeed`, with the same keys. `tidemark check changefeed.toml --sink-uri URI` prints everything that is wrong with the two at
-once, and `--json` makes it readable for tools.
+Tidemark takes the changefeed file and the sink URI of a TiCDC changefeed as they are. The file is TOML; one that ends in `.json`, `.yaml` or `.yml` is JSON or YAML with the
+same keys. The content of the file can also be given as the dbt var `changefeed`. `tidemark check changefeed.toml --sink-uri URI` prints everything that is wrong with the two at
+once. With `--json` it prints one object for tools: the findings, and below `resolved` the value of every setting in force, without secrets.
 
 What is accepted is applied. A setting that would change what is sent, and that Tidemark does not implement, is an error of `tidemark check` and of every dbt
 command. Only settings that cannot change the output are ignored, with a note: those that tune a running TiCDC, and those marked "changes nothing" below. Commands that send nothing
