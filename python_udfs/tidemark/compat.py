@@ -65,6 +65,8 @@ class Compat:
     avro_handle_keys: bool
     # With DDL and watermarks as Avro messages, a delete has a value: a marker and its commit ts.
     avro_delete_markers: bool
+    # `tidemark encode` shows the column flags of the open protocol as TiCDC's encoder makes them without DDL: those of a table's first row.
+    open_first_flags: bool
 
     @staticmethod
     def named(name: str) -> Compat:
@@ -118,6 +120,7 @@ _BY_NAME = {
         avro_float_as_double=True,
         avro_handle_keys=True,
         avro_delete_markers=False,
+        open_first_flags=False,
     ),
     "ticdc": Compat(
         soft_delete_from_zero=False,
@@ -138,5 +141,6 @@ _BY_NAME = {
         avro_float_as_double=False,
         avro_handle_keys=False,
         avro_delete_markers=True,
+        open_first_flags=True,
     ),
 }

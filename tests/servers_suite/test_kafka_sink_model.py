@@ -183,6 +183,61 @@ def test_canal_json_in_two_runs_is_all_there_once_and_in_order(warehouse, broker
         assert quote(PASSWORD, safe="") not in text, file
 
 
+def open_protocol_rows(key, value):
+    """(key, value) of everything in a message of the open protocol."""
+    assert key[:8] == (1).to_bytes(8, "big")
+
+    def texts(data):
+        while data:
+            length = int.from_bytes(data[:8], "big")
+            yield data[8 : 8 + length]
+            data = data[8 + length :]
+
+    return [(json.loads(one), other) for one, other in zip(texts(key[8:]), texts(value), strict=True)]
+
+
+def test_open_protocol_is_all_there_in_batches_with_ddl_and_watermarks_in_every_partition(warehouse, broker):
+    feed = Feed(warehouse, broker, "open-protocol", "&partition-num=3&max-batch-size=4")
+    feed.changefeed["sink"]["dispatchers"] = []
+    feed.run()
+    (checkpoint,) = feed.checkpoints()
+    up_to = checkpoint["checkpoint_ts"]
+    settings = load(feed.changefeed, feed.uri)
+    router, encoder = Router(settings), encoder_for(settings)
+    wanted = defaultdict(list)
+    for batch in batches(STREAM):
+        made = encoder.encode_rows(batch)
+        for ts, partition, key, value in zip(
+            batch.changes.commit_ts.tolist(),
+            router.partitions(batch).tolist(),
+            made.key.to_pylist(),
+            made.value.to_pylist(),
+            strict=True,
+        ):
+            if ts <= up_to:
+                wanted[partition] += open_protocol_rows(key, value)
+    received, found, kinds, largest = feed.received(), defaultdict(list), defaultdict(set), 0
+    for one in received:
+        rows = open_protocol_rows(one.key, one.value)
+        kind = rows[0][0]["t"]
+        kinds[one.partition] |= {(kind, rows[0][0]["ts"])} if kind != 1 else set()
+        if kind == 1:
+            largest = max(largest, len(rows))
+            found[one.partition] += rows
+    in_order = {partition: sorted(rows, key=lambda row: row[0]["ts"]) for partition, rows in wanted.items()}
+    assert {partition: sorted(rows, key=str) for partition, rows in found.items()} == {
+        partition: sorted(rows, key=str) for partition, rows in wanted.items()
+    }
+    for partition, rows in found.items():
+        assert [row[0]["ts"] for row in rows] == [row[0]["ts"] for row in in_order[partition]]
+    assert 1 < largest <= 4
+    assert sum(map(len, found.values())) == checkpoint["row_count"]
+    ddl = {(2, event.finished_ts) for event in ddl_events(STREAM) if event.finished_ts <= up_to}
+    assert {partition: kinds[partition] for partition in range(3)} == dict.fromkeys(
+        range(3), ddl | {(3, up_to)}
+    )
+
+
 def decoded(apicurio, message):
     if message is None:
         return None

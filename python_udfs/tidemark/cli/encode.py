@@ -3,6 +3,8 @@
 An object has kind (row, ddl or watermark), schema, table, commit_ts and topic (null for storage sinks); the message as key_text and value_text where
 the bytes are UTF-8, else as key and value in base64, and null where there is none; and error where a row cannot be encoded.
 
+A message of the open protocol holds up to max-batch-size rows of a table that follow each other, as if its topic had one partition; commit_ts is that of the first.
+
 What the changefeed leaves out is not printed: tables, row changes and DDL statements by its filters, transactions by their start ts, and rows by bdr-mode and
 enable-active-active. Rows of tables with the flags of soft delete or active-active are shown as they came, for comparison with the output of TiCDC's encoders;
 with --row-policy they are what a sink sends: no hard deletes, and soft deletes as deletes.
@@ -33,7 +35,8 @@ from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.avro_tables import empty_deletes
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import EncodeError
-from tidemark.encode.protocol import Encoder, Message, encoder_for
+from tidemark.encode.open_protocol import OpenProtocolEncoder
+from tidemark.encode.protocol import Encoder, Message, encoder_for, packed
 from tidemark.logs import given_logs, open_log
 from tidemark.registry.open import check_url, open_url
 from tidemark.registry.recorded import Recorded
@@ -93,7 +96,7 @@ def run(args) -> int:
     if settings.protocol != "avro":
         if args.schemas or args.registry:
             raise EncodeError("--schemas and --registry are for protocol=avro")
-        return _print(args, _Shown(settings, encoder_for(settings), args.row_policy), None)
+        return _print(args, _Shown(settings, _encoder(settings), args.row_policy), None)
     if settings.uri.options.schema_registry:
         check_url(settings.uri.options.schema_registry)
     registry = Recorded(open_url(args.registry) if args.registry else SequentialIds())
@@ -106,6 +109,12 @@ def run(args) -> int:
         return _print(
             args, shown, lambda: schemas.writelines(json_line(made.document()) for made in registry.take())
         )
+
+
+def _encoder(settings: Settings) -> Encoder:
+    if settings.protocol == "open-protocol" and settings.compat.open_first_flags:
+        return OpenProtocolEncoder(settings, keeps_first_flags=True)
+    return encoder_for(settings)
 
 
 def _print(args, shown: _Shown, after_step: Callable[[], None] | None) -> int:
@@ -222,7 +231,7 @@ class _Shown:
         if self._router:
             self._router.check(table)
             topic = self._router.route(table.schema, table.table).topic
-        encoded = self._encoder.encode_rows(batch)
+        encoded = packed(self._encoder, self._encoder.encode_rows(batch))
         if isinstance(self._encoder, AvroEncoder) and not self._encoder.has_key(table):
             self._empty_deletes[table.schema, table.table] += int((batch.changes.op == DELETE).sum())
         for made in self._registry.take() if self._registry else ():

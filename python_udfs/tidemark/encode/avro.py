@@ -14,7 +14,6 @@ has one schema, so two tables cannot share one (TopicNameStrategy); `compat: tic
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,8 +26,10 @@ from tidemark.encode.avro_columns import field_pieces, operation
 from tidemark.encode.avro_files import ContainerFiles, MessageFiles
 from tidemark.encode.avro_schema import DEFAULT_KEYSPACE, RecordSchema
 from tidemark.encode.avro_tables import AvroSchemas
+from tidemark.encode.columns import rows_of
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, first_error
+from tidemark.encode.limits import RECORD_OVERHEAD, largest_message, too_large
+from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, RowMessages, first_error
 from tidemark.encode.strings import contiguous, offsets_of
 from tidemark.registry.errors import RegistryError
 from tidemark.registry.open import open_registry
@@ -45,8 +46,6 @@ MAGIC = 0
 _DDL, _WATERMARK, _DELETE = 1, 2, 3
 # The low bits of a ts count within a millisecond.
 _TS_LOGICAL_BITS = 18
-# What Kafka adds to a message at most: five 32-bit and one 64-bit variable-length number, and a byte.
-_RECORD_OVERHEAD = 5 * 5 + 10 + 1
 
 
 class SchemaIds(Protocol):
@@ -56,7 +55,7 @@ class SchemaIds(Protocol):
         """The id of a schema under a subject, which has it from now on."""
 
 
-class AvroEncoder:
+class AvroEncoder(RowMessages):
     def __init__(
         self,
         settings: Settings,
@@ -77,7 +76,7 @@ class AvroEncoder:
         self._registry = registry
         self._schemas = AvroSchemas(settings, keyspace)
         self._extended = options.enable_tidb_extension
-        self._max_message_bytes = sys.maxsize if is_storage else options.max_message_bytes
+        self._max_message_bytes = largest_message(settings)
         self._events = options.enable_tidb_extension and options.avro_enable_watermark
         # A container file has a schema for its values, which a marker does not fit.
         self._delete_markers = self._events and settings.compat.avro_delete_markers and not is_container
@@ -169,9 +168,7 @@ class AvroEncoder:
             reason = pa.array(np.where(wanted, schema, None), pa.string())
             return pa.nulls(len(wanted), pa.binary()), reason
         rows = rows[wanted]
-        columns = batch.columns.select([field.position for field in schema.fields])
-        if len(rows) != columns.num_rows or not np.array_equal(rows, np.arange(len(rows))):
-            columns = columns.take(pa.array(rows))
+        columns = rows_of(batch.columns.select([field.position for field in schema.fields]), rows)
         pieces: list[Piece] = [constant(FRAME.pack(MAGIC, self._id(subject, schema, batch.table)), len(rows))]
         errors = []
         for field, array in zip(schema.fields, columns.columns, strict=True):
@@ -204,17 +201,12 @@ class AvroEncoder:
         return known
 
     def _too_large(self, key: pa.BinaryArray, value: pa.BinaryArray) -> pa.StringArray | None:
-        lengths = np.diff(offsets_of(key)) + np.diff(offsets_of(value)) + _RECORD_OVERHEAD
-        large = lengths > self._max_message_bytes
-        if not large.any():
-            return None
-        sizes = pc.binary_join_element_wise(
-            "a message of ",
-            pa.array(lengths).cast(pa.string()),
-            f" bytes; max-message-bytes is {self._max_message_bytes}",
-            "",
+        lengths = np.diff(offsets_of(key)) + np.diff(offsets_of(value)) + RECORD_OVERHEAD
+        return (
+            too_large(lengths, self._max_message_bytes)
+            if lengths.max(initial=0) > self._max_message_bytes
+            else None
         )
-        return pc.if_else(pa.array(large), sizes, pa.scalar(None, pa.string()))
 
 
 def _delete_markers(commit_ts: np.ndarray) -> pa.BinaryArray:

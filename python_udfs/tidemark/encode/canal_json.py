@@ -11,7 +11,6 @@ in the order of columns; Go's escapes. In files `ts` is the commit time too, so 
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -21,11 +20,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidemark.encode import types
-from tidemark.encode.columns import ColumnChoice
+from tidemark.encode.columns import ColumnChoice, rows_of
 from tidemark.encode.ddl import DdlStatement
-from tidemark.encode.errors import EncodeError
-from tidemark.encode.parts import Coded, Part, integers, joined, quoted, runs, split_decimal, split_float
-from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody
+from tidemark.encode.limits import RECORD_OVERHEAD, handle_key_when_large, largest_message, too_large
+from tidemark.encode.parts import (
+    Coded,
+    Part,
+    integers,
+    joined,
+    quoted,
+    runs,
+    scattered,
+    split_decimal,
+    split_float,
+)
+from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody, RowMessages
 from tidemark.encode.strings import (
     as_bytes,
     as_text,
@@ -63,19 +72,16 @@ _DDL_WORDS = {
 }
 _DDL_WORD = {number: word for word, numbers in _DDL_WORDS.items() for number in numbers}
 
-# What Kafka adds to a message at most: five 32-bit and one 64-bit variable-length number, and a byte.
-_RECORD_OVERHEAD = 5 * 5 + 10 + 1
-
 
 def _now() -> int:
     return int(time.time() * 1000)
 
 
-class CanalJsonEncoder:
+class CanalJsonEncoder(RowMessages):
     extension = ".json"
 
     def __init__(self, settings: Settings, clock: Callable[[], int] | None = None):
-        options, large = settings.uri.options, settings.sink.kafka.large_message_handle
+        options = settings.uri.options
         self._columns = ColumnChoice(settings)
         is_storage = settings.sink_kind == "storage"
         # Files must not depend on when they are written: there, the build time is the commit time.
@@ -87,22 +93,15 @@ class CanalJsonEncoder:
         self._full_types = options.content_compatible
         self._only_updated = options.only_output_updated_columns
         self._delete_only_handle_key = settings.sink.delete_only_output_handle_key_columns
-        self._max_message_bytes = sys.maxsize if is_storage else options.max_message_bytes
-        self._handle_key_when_large = large.large_message_handle_option == "handle-key-only"
-        if (
-            large.large_message_handle_option == "claim-check"
-            or large.large_message_handle_compression != "none"
-        ):
-            raise EncodeError(
-                "canal-json: claim-check and message compression are not supported; remove large-message-handle"
-            )
+        self._max_message_bytes = largest_message(settings)
+        self._handle_key_when_large = handle_key_when_large(settings)
 
     def encode_rows(self, batch: RowBatch) -> Messages:
         changes = batch.changes
         count = len(changes)
         value = as_bytes(self._objects(batch, self._message_end))
         error = pa.nulls(count, pa.string())
-        lengths = np.diff(offsets_of(value)) + _RECORD_OVERHEAD
+        lengths = np.diff(offsets_of(value)) + RECORD_OVERHEAD
         if count and lengths.max() > self._max_message_bytes:
             value, error = self._shrunk(batch, value, lengths)
         return Messages(np.arange(count), pa.nulls(count, pa.binary()), value, error)
@@ -161,16 +160,9 @@ class CanalJsonEncoder:
         if self._handle_key_when_large:
             small = self._some(batch, np.flatnonzero(large), "", only_handle_key=True, is_large=True)
             value = pc.replace_with_mask(value, pa.array(large), as_bytes(small))
-            lengths = np.diff(offsets_of(value)) + _RECORD_OVERHEAD
-            large = lengths > self._max_message_bytes
-        parts = [
-            "a message of ",
-            pa.array(lengths).cast(pa.string()),
-            f" bytes; max-message-bytes is {self._max_message_bytes}",
-        ]
-        mask = pa.array(large)
-        error = pc.if_else(mask, joined(parts, _NULL), pa.scalar(None, pa.string()))
-        return pc.if_else(mask, pa.scalar(None, pa.binary()), value), error
+            lengths = np.diff(offsets_of(value)) + RECORD_OVERHEAD
+        error = too_large(lengths, self._max_message_bytes)
+        return pc.if_else(error.is_valid(), pa.scalar(None, pa.binary()), value), error
 
     def _some(
         self,
@@ -194,14 +186,14 @@ class CanalJsonEncoder:
             if not only_handle_key or table.columns[position].is_handle_key
         ]
         columns = [table.columns[position] for position in positions]
-        chosen = _rows(batch.columns.select(positions), rows)
+        chosen = rows_of(batch.columns.select(positions), rows)
 
         updates = op == UPDATE
         old: Part = _NULL
         if updates.any():
-            before = _rows(batch.columns.select(positions), changes.pre[which][updates])
+            before = rows_of(batch.columns.select(positions), changes.pre[which][updates])
             after = chosen.filter(pa.array(updates)) if self._only_updated else None
-            old = _scattered(_old(before, after, columns), updates)
+            old = scattered(_old(before, after, columns), updates, _NULL)
 
         first, run = runs(op, commit_ts)
         parts: list[Part] = [Coded(run, self._heads(table, op[first], commit_ts[first]))]
@@ -242,12 +234,6 @@ class CanalJsonEncoder:
             for column in columns
         )
         return "{" + ",".join(pairs) + "}"
-
-
-def _rows(columns: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
-    if len(rows) == columns.num_rows and np.array_equal(rows, np.arange(len(rows))):
-        return columns
-    return columns.take(pa.array(rows))
 
 
 def _text(array: pa.Array, column: Column) -> pa.StringArray:
@@ -295,13 +281,6 @@ def _old(before: pa.RecordBatch, after: pa.RecordBatch | None, columns: list[Col
         pairs.append(pc.if_else(same, "", pair))
     changed = pc.binary_replace_slice(joined(pairs, ""), start=0, stop=1, replacement="")
     return joined(["[{", changed, "}]"], _NULL)
-
-
-def _scattered(values: pa.StringArray, where: np.ndarray) -> pa.StringArray:
-    """`values` in the rows that `where` marks, in order; the word null in all others."""
-    index = np.zeros(len(where), np.int32)
-    index[where] = np.arange(1, len(values) + 1)
-    return pa.concat_arrays([pa.array([_NULL]), values]).take(pa.array(index))
 
 
 def _sql_types(arrays: list[pa.Array], columns: list[Column]) -> list[Part]:

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
 from tidemark.dispatch.table_filter import TableFilter
 from tidemark.encode.errors import DroppedColumn, EncodeError
 from tidemark.wire.table_info import TableInfo
@@ -89,3 +92,10 @@ def column_filter(rules: tuple[str, ...]) -> TableFilter:
         negated, pattern = text.startswith("!"), text.removeprefix("!")
         lines.append(text if not text or text.startswith("#") else f"{'!' if negated else ''}*.{pattern}")
     return TableFilter(lines, case_sensitive=False)
+
+
+def rows_of(columns: pa.RecordBatch, rows: np.ndarray) -> pa.RecordBatch:
+    """These rows; the same object where they are all, in order."""
+    if len(rows) == columns.num_rows and np.array_equal(rows, np.arange(len(rows))):
+        return columns
+    return columns.take(pa.array(rows))

@@ -34,7 +34,15 @@ from tidemark.encode.parts import (
     split_decimal,
     split_float,
 )
-from tidemark.encode.protocol import EncodedFile, FileBody, Message, Messages, PlainBody, first_error
+from tidemark.encode.protocol import (
+    EncodedFile,
+    FileBody,
+    Message,
+    Messages,
+    PlainBody,
+    RowMessages,
+    first_error,
+)
 from tidemark.encode.strings import (
     as_bytes,
     as_text,
@@ -66,7 +74,7 @@ _FRACTION_DIGITS = 6
 _BYTES_AS_TEXT: dict[str, Callable[[pa.Array], pa.StringArray]] = {"base64": base64_text, "hex": hex_text}
 
 
-class CsvEncoder:
+class CsvEncoder(RowMessages):
     extension = ".csv"
 
     def __init__(self, settings: Settings, clock: Callable[[], int] | None = None):

@@ -173,6 +173,13 @@ def _is_few(part: Coded) -> bool:
     return len(part.words) * _ROWS_PER_NEW_WORD <= len(part)
 
 
+def scattered(values: pa.StringArray, where: np.ndarray, word: str) -> Coded:
+    """`values` in the rows that `where` marks, in order; `word` in all others."""
+    index = np.zeros(len(where), np.int32)
+    index[where] = np.arange(1, len(values) + 1)
+    return Coded(index, pa.concat_arrays([pa.array([word]), values]))
+
+
 def runs(*columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(first row of each run of equal values, run of each row)"""
     starts = np.zeros(len(columns[0]), bool)

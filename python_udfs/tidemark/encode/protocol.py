@@ -1,8 +1,8 @@
 """What an encoder is, and the registry that finds one by the protocol's name.
 
-An encoder turns row changes into bytes in two ways: as messages (`encode_rows`, one per row change, each complete on its own) and as
-the content of a data file (`encode_file`, one buffer with a length per row change). Both are columnar. DDL statements and watermarks
-are single events.
+An encoder turns row changes into messages (`encode_rows`, one per row change, each complete on its own; `pack` then puts those of a partition together
+where the protocol has batches). One for storage sinks turns them into the content of a data file, too (`encode_file`, one buffer with a length per row
+change). Both are columnar. DDL statements and watermarks are single events.
 
 A new protocol is one module with a class like these and one line in ENCODERS.
 """
@@ -10,6 +10,7 @@ A new protocol is one module with a class like these and one line in ENCODERS.
 from __future__ import annotations
 
 import importlib
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -31,6 +32,7 @@ ENCODERS = {
     "csv": ("csv", "CsvEncoder", ("storage",)),
     "canal-json": ("canal_json", "CanalJsonEncoder", ("storage", "kafka")),
     "avro": ("avro", "AvroEncoder", ("storage", "kafka")),
+    "open-protocol": ("open_protocol", "OpenProtocolEncoder", ("kafka",)),
 }
 
 
@@ -96,10 +98,34 @@ class PlainBody:
 
 
 class Encoder(Protocol):
+    def encode_rows(self, batch: RowBatch) -> Messages: ...
+
+    def pack(
+        self, key: pa.BinaryArray, value: pa.BinaryArray
+    ) -> tuple[pa.BinaryArray, pa.BinaryArray, np.ndarray]:
+        """Messages of one partition, in order, as they are sent: (keys, values, number of the first one in each)."""
+
+    def encode_ddl(self, ddl: DdlStatement) -> Message | None:
+        """None where the protocol or its settings say nothing of DDL."""
+
+    def encode_watermark(self, ts: int) -> Message | None:
+        """None where the protocol or its settings say nothing of progress."""
+
+
+class RowMessages:
+    """Part of the encoders whose messages hold one row change each."""
+
+    def pack(
+        self, key: pa.BinaryArray, value: pa.BinaryArray
+    ) -> tuple[pa.BinaryArray, pa.BinaryArray, np.ndarray]:
+        return key, value, np.arange(len(key))
+
+
+class FileEncoder(Encoder, Protocol):
+    """The encoder of a protocol that storage sinks write."""
+
     # Of data files, with its dot.
     extension: str
-
-    def encode_rows(self, batch: RowBatch) -> Messages: ...
 
     def encode_file(self, batch: RowBatch) -> EncodedFile: ...
 
@@ -108,12 +134,6 @@ class Encoder(Protocol):
 
     def file_body(self, table: TableInfo) -> FileBody:
         """For each data file, what puts its rows together."""
-
-    def encode_ddl(self, ddl: DdlStatement) -> Message | None:
-        """None where the protocol or its settings say nothing of DDL."""
-
-    def encode_watermark(self, ts: int) -> Message | None:
-        """None where the protocol or its settings say nothing of progress."""
 
 
 def encoder_for(settings: Settings, clock: Callable[[], int] | None = None) -> Encoder:
@@ -130,3 +150,22 @@ def first_error(errors: list[pa.Array]) -> pa.StringArray | None:
     """The first reason of each row, or None when no row has one."""
     errors = [error for error in errors if error.null_count < len(error)]
     return pc.coalesce(*errors) if errors else None
+
+
+def packed(encoder: Encoder, messages: Messages) -> Messages:
+    """Messages as one partition gets them. A row change without a message stands between two."""
+    failed = messages.error.is_valid().to_numpy(zero_copy_only=False)
+    edges = [0, *(np.flatnonzero(failed[1:] | failed[:-1]) + 1).tolist(), len(messages)]
+    keys, values, firsts = [], [], []
+    for start, end in itertools.pairwise(edges):
+        key, value, first = encoder.pack(messages.key[start:end], messages.value[start:end])
+        keys.append(key)
+        values.append(value)
+        firsts.append(first + start)
+    kept = np.concatenate(firsts)
+    return Messages(
+        messages.change[kept],
+        pa.concat_arrays(keys),
+        pa.concat_arrays(values),
+        messages.error.take(pa.array(kept)),
+    )

@@ -24,6 +24,9 @@ _JSON_CONTROL = [
 ]
 _JSON_SEPARATORS = [("\u2028", "\\u2028"), ("\u2029", "\\u2029")]
 _JSON_ESCAPES = str.maketrans(dict(_JSON_PRINTABLE + _JSON_CONTROL + _JSON_SEPARATORS))
+# What JSON itself asks for, and no more.
+_JSON_QUOTES = _JSON_PRINTABLE[:2]
+_JSON_PLAIN_ESCAPES = str.maketrans(dict(_JSON_QUOTES + _JSON_CONTROL))
 _JSON_BROKEN = "\\ufffd"
 # Python's stand-ins for bytes that are no UTF-8, and the byte that marks them between two steps (it never occurs in UTF-8).
 _BROKEN = re.compile("[\ud800-\udfff]")
@@ -120,6 +123,20 @@ def json_string(text: str) -> str:
     return f'"{_BROKEN.sub(lambda _: _JSON_BROKEN, text.translate(_JSON_ESCAPES))}"'
 
 
+def json_plain_text(array: pa.StringArray) -> pa.StringArray:
+    """The inside of JSON strings with no more escapes than JSON needs; bytes that are no UTF-8 stay."""
+    data = bytes(data_of(array))
+    array = replaced(array, _JSON_QUOTES, data)
+    if data and np.frombuffer(data, np.uint8).min() < 32:
+        array = replaced(array, _JSON_CONTROL, data)
+    return array
+
+
+def json_plain_string(text: str) -> str:
+    """One JSON string with its quotes, with no more escapes than JSON needs."""
+    return f'"{text.translate(_JSON_PLAIN_ESCAPES)}"'
+
+
 def _is_utf8(array: pa.StringArray) -> bool:
     try:
         array.validate(full=True)
@@ -141,9 +158,12 @@ def _marked(value: bytes) -> bytes:
 
 def json_latin1_text(array: pa.Array) -> pa.StringArray:
     """Bytes as the characters U+0000 to U+00FF, escaped for JSON."""
-    data = np.frombuffer(data_of(array), np.uint8)
-    widths, pieces = _latin1_table()
-    sizes = widths[data]
+    return from_pieces(array, np.frombuffer(data_of(array), np.uint8), *_latin1_table())
+
+
+def from_pieces(array: pa.Array, which: np.ndarray, widths: np.ndarray, pieces: np.ndarray) -> pa.StringArray:
+    """`array` with a piece of text in place of each of its bytes. `which`: the piece of each byte."""
+    sizes = widths[which]
     ends = np.cumsum(sizes, dtype=np.int64)
     starts = ends - sizes
     text = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
@@ -151,7 +171,7 @@ def json_latin1_text(array: pa.Array) -> pa.StringArray:
         wide = sizes > place
         if place and not wide.any():
             break
-        text[starts[wide] + place] = pieces[data[wide], place]
+        text[starts[wide] + place] = pieces[which[wide], place]
     edges = np.concatenate(([0], ends))[offsets_of(array).astype(np.int64) - offsets_of(array)[0]]
     return _with_data(array, np.diff(edges), text)
 
@@ -159,9 +179,15 @@ def json_latin1_text(array: pa.Array) -> pa.StringArray:
 @cache
 def _latin1_table() -> tuple[np.ndarray, np.ndarray]:
     """For each byte: how many bytes its JSON text takes, and those bytes."""
-    texts = [json_string(chr(byte))[1:-1].encode() for byte in range(256)]
+    return piece_table([json_string(chr(byte))[1:-1].encode() for byte in range(256)])
+
+
+def piece_table(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
+    """Widths and bytes of the pieces, for `from_pieces`."""
     widths = np.array([len(text) for text in texts], np.int64)
-    return widths, np.frombuffer(b"".join(text.ljust(6, b"\0") for text in texts), np.uint8).reshape(256, 6)
+    widest = int(widths.max())
+    block = np.frombuffer(b"".join(text.ljust(widest, b"\0") for text in texts), np.uint8)
+    return widths, block.reshape(len(texts), widest)
 
 
 def hex_text(array: pa.Array) -> pa.StringArray:

@@ -1,7 +1,7 @@
 """Floating point numbers as text, the way Go prints them.
 
 `go_g` is Go's `%g` with the fewest digits that read back: an exponent of at least two digits when the decimal exponent is below -4 or above 5.
-`go_f` is Go's 'f' format: never an exponent. Both take whole arrays.
+`go_f` is Go's 'f' format: never an exponent. `go_json` is that of Go's JSON: an exponent below 1e-6 and from 1e21 on. All take whole arrays.
 """
 
 from __future__ import annotations
@@ -24,9 +24,21 @@ def go_g(array: pa.Array) -> pa.StringArray:
 
 
 def go_f(array: pa.Array) -> pa.StringArray:
-    text, _ = _shortest(array)
-    odd = pc.fill_null(pc.match_substring(text, "e"), False).to_numpy(zero_copy_only=False)
+    text, size = _shortest(array)
+    return _positional_only(text, np.ones(len(size), bool))
+
+
+def _positional_only(text: pa.StringArray, which: np.ndarray) -> pa.StringArray:
+    """The same numbers without an exponent, where `which` is set."""
+    odd = which & pc.fill_null(pc.match_substring(text, "e"), False).to_numpy(zero_copy_only=False)
     return _replace(text, odd, _positional) if odd.any() else text
+
+
+def go_json(array: pa.Array) -> pa.StringArray:
+    text, size = _shortest(array)
+    odd = ((size < array.type.to_pandas_dtype()(1e-6)) | (size >= 1e21)) & (size != 0)
+    plain = _positional_only(text, ~odd)
+    return _replace(plain, odd, _scientific) if odd.any() else plain
 
 
 def _shortest(array: pa.Array) -> tuple[pa.StringArray, np.ndarray]:

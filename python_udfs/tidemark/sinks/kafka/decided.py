@@ -138,8 +138,9 @@ def _send_rows(sender: Sender, encoder: Encoder, chunk: list[LoggedRows]) -> Non
     names = sorted({f"{rows.batch.table.schema}.{rows.batch.table.table}" for rows in chunk})
     starts, _ = runs(topic.dictionary_encode().indices.to_numpy(), partition.to_numpy())
     for start, end in zip(starts.tolist(), [*starts.tolist()[1:], len(topic)], strict=True):
+        packed_key, packed_value, _ = encoder.pack(key[start:end], value[start:end])
         sender.messages(
-            topic[start].as_py(), partition[start].as_py(), key[start:end], value[start:end], ", ".join(names)
+            topic[start].as_py(), partition[start].as_py(), packed_key, packed_value, ", ".join(names)
         )
 
 

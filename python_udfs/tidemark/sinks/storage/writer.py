@@ -21,7 +21,7 @@ from typing import IO, Any
 import numpy as np
 import pyarrow as pa
 
-from tidemark.encode.protocol import Encoder, FileBody
+from tidemark.encode.protocol import FileBody, FileEncoder
 from tidemark.sinks.storage import faults
 from tidemark.sinks.storage.errors import RowsOutOfOrder, StorageError, UnencodableRow
 from tidemark.sinks.storage.filesystem import Store
@@ -81,7 +81,7 @@ class StreamWriter:
         stream: FolderStream,
         table: TableInfo,
         layout: StorageLayout,
-        encoder: Encoder,
+        encoder: FileEncoder,
         file_size: int,
         on_error: OnError | None = None,
     ):
