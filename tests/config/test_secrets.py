@@ -5,6 +5,7 @@ import pytest
 from tidemark.config import ConfigError, check, load, redact, redact_uri
 from tidemark.config.changefeed import Changefeed
 from tidemark.config.keys import keys_of
+from tidemark.config.project_vars import check_project_vars
 from tidemark.config.secrets import is_secret_name
 from tidemark.config.uri import UriOptions
 
@@ -126,3 +127,47 @@ def test_every_key_with_a_secret_name_is_declared_secret(cls):
 @pytest.mark.parametrize("cls", [Changefeed, UriOptions])
 def test_secret_keys_stay_out_of_repr(cls):
     assert all(not item.repr for _, item, declared in every_key(cls) if declared.secret)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("kafka:/127.0.0.1:9092/t?protocol=csv", "kafka:/127.0.0.1:9092/t?protocol=csv"),
+        ("127.0.0.1:3306", "127.0.0.1:3306"),
+        ("mysql//root:hunter2@h:3306/", "mysql//root:xxxxx@h:3306/"),
+        ("mysql:/root:hun@ter:2@h/", "mysql:/root:xxxxx@h/"),
+        ("root:/hunter2@h", "xxxxx@h"),
+        ("mysql%3A%2F%2Froot%3Ahunter2%40h", "mysql://root:xxxxx@h"),
+        (
+            "s3:/b/p?protocol=csv&secret-access-key=hunter2&region=eu",
+            "s3:/b/p?protocol=csv&secret-access-key=xxxxx&region=eu",
+        ),
+    ],
+)
+def test_a_uri_that_cannot_be_taken_apart_is_recognisable_and_shows_no_secret(text, shown):
+    (finding,) = check(None, text)
+    assert (finding.key, finding.value, finding.message) == ("sink-uri", repr(shown), "is not a URI")
+    (finding,) = [found for found in check_project_vars({}, {"sink_uri": text}, {}) if "URI" in found.message]
+    assert finding.value == repr(shown)
+
+
+def test_what_the_environment_holds_is_not_shown_even_where_it_is_no_uri(monkeypatch):
+    monkeypatch.setenv("SINK", "hunter2")
+    (finding,) = check_project_vars({}, {"sink_uri": "${SINK}"}, {})
+    assert str(finding).startswith("sink_uri = '${SINK}': is not a URI")
+
+
+@pytest.mark.parametrize(
+    ("uri", "where"),
+    [
+        ("mysql://root:pw@h/", "the password"),
+        ("s3://b/p?protocol=csv&access-key=a&secret-access-key=b&region=eu", "access-key, secret-access-key"),
+        ("mysql://root:p?w@h/?ssl-key=k&password-env=P", "the password, ssl-key"),
+        ("kafka://h/t?protocol=avro&schema-registry=http%3A%2F%2Fu%3Apw%40h", "schema-registry"),
+        ("s3://b/p?protocol=csv&access-key=${A}&session-token=b", "session-token"),
+    ],
+)
+def test_a_secret_in_a_var_is_refused_by_name(uri, where, monkeypatch):
+    monkeypatch.setenv("A", "a")
+    said = [str(found) for found in check_project_vars({}, {"sink_uri": uri}, {}) if found.key == "sink_uri"]
+    assert said[0].startswith(f"sink_uri: holds a secret ({where}), and dbt writes vars")

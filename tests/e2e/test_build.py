@@ -130,6 +130,7 @@ def test_an_empty_log_folder_is_no_error_and_the_first_events_are_read_when_they
     folder.mkdir()
     dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(folder)}]}
     dbt.ok("build", *FRAMES)
+    assert f"the event log {folder} holds no files yet" in (tmp_path / "logs" / "dbt.log").read_text()
     assert event_counts(dbt) == {}
     (folder / "a.bin").write_bytes(RESOLVED * 2)
     dbt.ok("build", *FRAMES)
@@ -258,16 +259,30 @@ def test_a_sink_that_keeps_nothing_says_so(dbt):
     assert {result.message for result in built.result} == {"SINK THROWS ALL ROWS AWAY"}
 
 
-def test_a_log_that_does_not_exist_is_named_without_a_stack_trace(dbt, tmp_path):
-    message = dbt.fails(
-        "run",
-        "--select",
-        "log_segments",
-        event_logs=[{"upstream_id": "1", "path": str(tmp_path / "nowhere")}],
-    )
-    assert f"the event log {tmp_path / 'nowhere'} does not exist" in message
-    assert "Traceback" not in message
-    assert "\tat " not in message
+def test_a_log_that_does_not_exist_or_holds_no_frames_is_named_before_spark_starts(
+    dbt, tmp_path, monkeypatch
+):
+    from dbt.adapters.tidemark.connections import TidemarkConnectionManager
+
+    opened = []
+    monkeypatch.setattr(TidemarkConnectionManager, "spark_session", lambda *_: opened.append(True))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "CDC000001.csv").write_text('"I","orders","shop",1\n' * 100)
+    for path, said in (("nowhere", "does not exist"), ("other", "holds no frames: no file of it has one")):
+        logs = [{"upstream_id": "1", "path": str(tmp_path / path)}]
+        for command in (
+            ["build"],
+            ["run"],
+            ["run", "--select", "log_segments"],
+            ["build", "--exclude", "audit"],
+        ):
+            message = dbt.fails(*command, event_logs=logs)
+            assert f"the event log {tmp_path / path} {said}" in message
+            assert "Traceback" not in message
+            assert "\tat " not in message
+        # Commands that read no logs need none.
+        dbt.ok("parse", event_logs=logs)
+    assert opened == []
 
 
 def test_a_secret_in_the_sink_uri_is_refused_and_leaves_no_trace(dbt, tmp_path, monkeypatch):

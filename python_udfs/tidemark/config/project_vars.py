@@ -9,8 +9,15 @@ from typing import Any
 from tidemark.compat import Compat, CompatError
 from tidemark.config.findings import Finding, Findings
 from tidemark.config.load import check
-from tidemark.config.secrets import MissingVariable, expand_environment, has_plain_secret
+from tidemark.config.secrets import (
+    MissingVariable,
+    expand_environment,
+    has_plain_secret,
+    plain_secrets,
+    redact_unparsed,
+)
 from tidemark.config.suggest import nearest
+from tidemark.config.uri import is_uri
 from tidemark.time_zones import is_known
 
 ON_BAD_FRAME = ("quarantine", "fail")
@@ -47,11 +54,17 @@ def check_project_vars(
         if has_plain_secret(uri):
             findings.error(
                 "sink_uri",
-                "holds a secret, and dbt writes vars into its logs and artifacts",
+                f"holds a secret ({', '.join(plain_secrets(uri))}), and dbt writes vars into its logs and artifacts",
                 allowed="${NAME} in place of the secret, and the secret in the environment variable NAME",
             )
         try:
             values["sink_uri"] = expand_environment(uri, os.environ)
+            if uri and not is_uri(values["sink_uri"]):
+                # What environment variables hold is not shown.
+                findings.error(
+                    "sink_uri", "is not a URI", redact_unparsed(uri), "scheme://host/path?option=value"
+                )
+                values["sink_uri"] = None
         except MissingVariable as error:
             findings.error("sink_uri", str(error))
     switches = values.get("compat") or "design"

@@ -38,8 +38,8 @@ class MissingVariable(TidemarkError):
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether an option of this name holds a secret."""
-    return _SECRET_NAME.fullmatch(name) is not None
+    """Whether an option of this name holds a secret. `password-env` does not: it names the variable that does."""
+    return _SECRET_NAME.fullmatch(name) is not None and not name.lower().endswith(("-env", "_env"))
 
 
 def redact_uri(uri: str) -> str:
@@ -58,10 +58,34 @@ def redact(text: str) -> str:
     return _ASSIGNMENT.sub(rf"\g<name>\g<equals>{BLANK}", text)
 
 
+def redact_unparsed(text: str) -> str:
+    """A text that was meant to be a URI and is none, as it may be shown. Whatever may be a password is blanked, rather too much than too little."""
+    plain = unquote(text)
+    head, at, tail = plain.rpartition("@")
+    if at:
+        # The : of a scheme is followed by a slash.
+        colon = re.search(r":(?!/)", head)
+        head = f"{head[: colon.end()]}{BLANK}" if colon else BLANK
+    start, question, query = f"{head}{at}{tail}".partition("?")
+    return redact(start + question + "&".join(map(_redact_option, query.split("&"))))
+
+
 def has_plain_secret(uri: str) -> bool:
     """Whether a secret stands in the URI itself, rather than as `${NAME}` of an environment variable."""
     masked = _PLACEHOLDER.sub(BLANK, uri)
     return redact_uri(masked) != masked
+
+
+def plain_secrets(uri: str) -> list[str]:
+    """Where the secrets of `has_plain_secret` stand: the names of options, and `the password`."""
+    scheme = _SCHEME.match(masked := _PLACEHOLDER.sub(BLANK, uri))
+    if scheme is None:
+        return [found["name"] for found in _ASSIGNMENT.finditer(masked) if found["value"] != BLANK]
+    given = masked[scheme.end() :]
+    body = _redact_authority(given)
+    options = body.partition("?")[2].split("&")
+    found = [unquote(option.partition("=")[0]) for option in options if _redact_option(option) != option]
+    return ["the password"] * (body != given) + found
 
 
 def expand_environment(uri: str, environ: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ from tidemark.config.keys import (
     read_value,
     tuning,
 )
-from tidemark.config.secrets import is_secret_name, redact_uri
+from tidemark.config.secrets import is_secret_name, redact_unparsed, redact_uri
 from tidemark.config.sink import (
     ALWAYS_SAFE,
     ATOMICITY,
@@ -406,11 +406,16 @@ _URI = re.compile(
 _BAD_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 
+def is_uri(text: str) -> bool:
+    """Whether the text can be taken apart as a URI, whatever it names."""
+    return _URI.fullmatch(text.strip()) is not None
+
+
 def parse_uri(text: str, findings: Findings) -> tuple[SinkUri | None, dict[str, object]]:
     """The URI without its options, and the options that it gives by field name."""
     parts = _URI.fullmatch(text.strip())
     if parts is None:
-        findings.error("sink-uri", "is not a URI", HIDDEN, "scheme://host/path?option=value")
+        findings.error("sink-uri", "is not a URI", redact_unparsed(text), "scheme://host/path?option=value")
         return None, {}
     scheme = parts["scheme"].lower()
     if scheme not in KIND_OF_SCHEME:

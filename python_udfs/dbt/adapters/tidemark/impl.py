@@ -8,6 +8,7 @@ from typing import Any
 
 from dbt.adapters.base import PythonJobHelper
 from dbt.adapters.base.meta import available
+from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.impl import SparkAdapter
 from dbt.flags import get_flags
 from dbt_common.clients import agate_helper
@@ -23,7 +24,12 @@ from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
 from tidemark.config.secrets import expand_environment, has_plain_secret, redact_uri
 from tidemark.errors import TidemarkError
+from tidemark.log_check import check_logs
 from tidemark.spark.session import note_change
+
+logger = AdapterLogger("Tidemark")
+# How a selection names the model that plans the logs.
+_LOG_MODELS = {"log_segments", "staging"}
 
 
 class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
@@ -44,6 +50,11 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
             raise DbtConfigError(str(ConfigError(errors)))
         try:
             project_state_dir(config)
+            if _reads_logs(get_flags()):
+                for warning in check_logs(
+                    project_values(config).get("event_logs") or (), Path(config.project_root)
+                ):
+                    logger.warning(warning)
         except TidemarkError as error:
             raise DbtConfigError(str(error)) from None
 
@@ -195,6 +206,17 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
 def project_values(config: Any) -> dict[str, Any]:
     """The vars in force."""
     return {**project_vars(config), **config.cli_vars}
+
+
+def _reads_logs(flags: Any) -> bool:
+    """Whether the command reads the logs for sure. Of a selection that is known only when the project is parsed; the model log_segments looks itself."""
+    if getattr(flags, "WHICH", None) not in ("run", "build"):
+        return False
+    kinds = getattr(flags, "RESOURCE_TYPES", None) or ("model",)
+    excluded = {name for text in getattr(flags, "EXCLUDE", None) or () for name in str(text).split()}
+    selected = {name for text in getattr(flags, "SELECT", None) or () for name in str(text).split()}
+    reads = selected & _LOG_MODELS if selected else not getattr(flags, "SELECTOR", None)
+    return bool(reads) and "model" in kinds and not excluded & _LOG_MODELS
 
 
 def _forget_secret(uri: Any) -> None:
