@@ -41,8 +41,8 @@ AVRO_CHANGEFEED = """\
 [sink]
 dispatchers = [{ matcher = ["*.*"], topic = "{schema}_{table}" }]
 """
-# A command may take long on a machine that does other things, too.
-PATIENCE_SECONDS = 1200
+# For all commands of a block, on a machine that does other things, too.
+PATIENCE_SECONDS = 3600
 
 
 def is_run(text: str) -> bool:

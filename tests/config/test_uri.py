@@ -96,7 +96,6 @@ def test_an_empty_option_is_not_given():
         ("s3://b/p?protocol=csv&", "external-id=x"),
         ("azblob://c/p?protocol=csv&", "encryption-scope=x"),
         ("azblob://c/p?protocol=csv&", "access-tier=Cool"),
-        ("azure://c/p?protocol=csv&", "endpoint=http://here"),
         ("gcs://b/p?protocol=csv&", "predefined-acl=private"),
         ("gs://b/p?protocol=csv&", "storage-class=NEARLINE"),
     ],
@@ -129,6 +128,12 @@ def test_options_that_change_nothing_are_noted(uri, option):
 )
 def test_options_that_are_applied_are_not_noted(option):
     assert check(None, f"s3://b/p?protocol=csv&{option}") == []
+
+
+def test_an_endpoint_of_azure_needs_the_account():
+    (finding,) = check(None, "azblob://c/p?protocol=csv&endpoint=http://here")
+    assert (finding.severity, finding.key) == ("error", "sink-uri?endpoint")
+    assert check(None, "azblob://c/p?protocol=csv&endpoint=http://here&account-name=a&account-key=k") == []
 
 
 def test_a_key_to_encrypt_with_is_an_error():

@@ -4,6 +4,7 @@ import contextlib
 import errno
 import importlib.util
 import os
+import uuid
 
 import pytest
 from storage_support import files_below, log_of, settings
@@ -13,7 +14,7 @@ from tidemark.config import load
 from tidemark.encode.paths import WORK
 from tidemark.sinks.storage.doctor import examine
 from tidemark.sinks.storage.errors import FileExists, LeaseHeld, StorageError, StoreError
-from tidemark.sinks.storage.filesystem import LocalStore, ObjectStore, open_store, store_of
+from tidemark.sinks.storage.filesystem import LocalStore, ObjectStore, _fsspec_options, open_store, store_of
 from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.lease import Lease
 from tidemark.sinks.storage.log_driver import write_log_to_tree
@@ -30,14 +31,31 @@ def s3(tmp_path_factory):
         server.stop()
 
 
-@pytest.fixture(params=["local", "memory", "s3"])
+# Sink URIs of further stores, each of a bucket or container that is there: Azurite, fake-gcs-server, or real ones.
+OTHERS = os.environ.get("TIDEMARK_TEST_STORE_URIS", "").split()
+
+
+def shown(param):
+    """A store without the options of its URI, which may hold secrets."""
+    return param.partition("?")[0]
+
+
+@pytest.fixture(params=["local", "memory", "s3", *OTHERS], ids=shown)
 def store(request, tmp_path):
+    return store_at(request, tmp_path)
+
+
+def store_at(request, tmp_path):
+    """A prefix of the test's own."""
+    folder = f"{tmp_path.name}-{uuid.uuid4().hex[:8]}"
     if request.param == "local":
         return LocalStore(str(tmp_path / "tree"))
     if request.param == "memory":
-        return open_store(f"memory://{tmp_path.name}")
-    server = request.getfixturevalue("s3")
-    return store_of(load(None, server.uri(tmp_path.name)))
+        return open_store(f"memory://{folder}")
+    if request.param == "s3":
+        return store_of(load(None, request.getfixturevalue("s3").uri(folder)))
+    place, _, options = request.param.partition("?")
+    return store_of(load(None, f"{place.rstrip('/')}/{folder}?{options}"))
 
 
 def test_what_is_written_is_read(store):
@@ -134,25 +152,43 @@ def test_files_without_links_are_copied(tmp_path, monkeypatch):
         store.place("staged", "a/file")
 
 
-# The whole sink on S3.
+# The whole sink on object stores.
+
+
+@pytest.fixture(params=["s3", *OTHERS], ids=shown)
+def object_store(request, tmp_path):
+    return store_at(request, tmp_path)
 
 
 @pytest.mark.parametrize("protocol", ["csv", "canal-json"])
-def test_a_tree_in_s3_is_the_tree_of_a_folder(s3, tmp_path, protocol):
+def test_a_tree_in_an_object_store_is_the_tree_of_a_folder(object_store, tmp_path, protocol):
     given = settings(protocol, file_index_digit=6)
     write_log_to_tree([log_of("orders")], given, str(tmp_path))
-    store = store_of(load(None, s3.uri(f"orders-{protocol}")))
-    write_log_to_tree([log_of("orders")], given, store)
-    assert {entry.path: store.read(entry.path) for entry in store.walk()} == files_below(tmp_path)
-    assert sum(len(batch.changes) for batch in read_tree(store, given)) == 54
-    assert examine(store, given).findings == []
+    write_log_to_tree([log_of("orders")], given, object_store)
+    found = {entry.path: object_store.read(entry.path) for entry in object_store.walk()}
+    assert found == files_below(tmp_path)
+    assert sum(len(batch.changes) for batch in read_tree(object_store, given)) == 54
+    assert examine(object_store, given).findings == []
 
 
-def test_a_second_writer_in_s3_is_refused(s3):
-    store = store_of(load(None, s3.uri("leased")))
-    with Lease.acquire(store, "the first"), pytest.raises(LeaseHeld, match="the first"):
-        write_log_to_tree([log_of("orders")], settings(), store)
-    assert store.walk() == []
+def test_a_second_writer_in_an_object_store_is_refused(object_store):
+    with Lease.acquire(object_store, "the first"), pytest.raises(LeaseHeld, match="the first"):
+        write_log_to_tree([log_of("orders")], settings(), object_store)
+    assert object_store.walk() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "secret"),
+    [
+        ("account-key=a2V5PT0%3D", "AccountKey=a2V5PT0="),
+        ("sas-token=%3Fsig%3Dx", "SharedAccessSignature=sig=x"),
+    ],
+)
+def test_an_endpoint_of_azure_is_applied(given, secret):
+    uri = f"azblob://c/p?protocol=csv&endpoint=http://127.0.0.1:10000/a&account-name=a&{given}"
+    assert _fsspec_options(load(None, uri)) == {
+        "connection_string": f"BlobEndpoint=http://127.0.0.1:10000/a;AccountName=a;{secret}"
+    }
 
 
 def test_a_missing_bucket_is_a_clear_error(s3):

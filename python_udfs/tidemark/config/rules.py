@@ -468,10 +468,8 @@ def _store_options(settings: Settings, findings: Findings) -> None:
             "Tidemark would write files that are not encrypted with it; leave it out, and set the encryption of the container instead",
             HIDDEN,
         )
-    if scheme in ("azblob", "azure") and options.endpoint:
-        findings.unapplied(
-            "sink-uri?endpoint", "files would go to the endpoint that Azure has for the account; leave it out"
-        )
+    if scheme in ("azblob", "azure") and options.endpoint and not options.account_name:
+        findings.error("sink-uri?endpoint", "with Azure needs account-name", options.endpoint)
     if scheme in ("gcs", "gs") and options.storage_class:
         findings.unapplied(
             "sink-uri?storage-class", "files would have the class that the bucket is set to; set it there"

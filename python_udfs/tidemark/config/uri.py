@@ -281,7 +281,7 @@ class UriOptions:
     )
     # Access to an object store
     region: str = key(TEXT, "", "S3: region.")
-    endpoint: str = key(TEXT, "", "S3, GCS: endpoint. An error with Azure.")
+    endpoint: str = key(TEXT, "", "S3, GCS, Azure: endpoint.")
     access_key: str = key(TEXT, "", "S3: access key id.", secret=True)
     secret_access_key: str = key(TEXT, "", "S3: secret access key.", secret=True)
     session_token: str = key(TEXT, "", "S3: session token.", secret=True)

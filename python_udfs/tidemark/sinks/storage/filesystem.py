@@ -445,6 +445,8 @@ def _fsspec_options(settings: Settings) -> dict[str, Any]:
         }
     elif settings.uri.scheme in ("gcs", "gs"):
         found = {"token": options.credentials_file, "endpoint_url": options.endpoint}
+    elif options.endpoint:
+        found = {"connection_string": _azure_connection(options)}
     else:
         found = {
             "account_name": options.account_name,
@@ -452,6 +454,17 @@ def _fsspec_options(settings: Settings) -> dict[str, Any]:
             "sas_token": options.sas_token,
         }
     return {name: value for name, value in found.items() if value}
+
+
+def _azure_connection(options: Any) -> str:
+    """Only a connection string names an endpoint that is not the one of the account."""
+    parts = {
+        "BlobEndpoint": options.endpoint,
+        "AccountName": options.account_name,
+        "AccountKey": options.account_key,
+        "SharedAccessSignature": options.sas_token.removeprefix("?"),
+    }
+    return ";".join(f"{name}={value}" for name, value in parts.items() if value)
 
 
 def _s3_put_options(settings: Settings) -> dict[str, str]:
