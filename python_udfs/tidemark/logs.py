@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -32,12 +33,14 @@ def find_logs(path: str) -> list[LogFile]:
 
 
 def given_logs(paths: Iterable[str]) -> Iterator[LogFile]:
-    """The files behind the paths that a command was given. A glob without a file is an error there; a dbt run waits for its first file."""
+    """The files behind the paths that a command was given. A folder or glob without a file is an error there; a dbt run waits for its first file."""
     for path in paths:
         found = find_logs(path)
-        if not found and glob.has_magic(path) and not os.path.isdir(os.path.expanduser(path)):
+        if not found:
+            is_glob = glob.has_magic(path) and not os.path.isdir(os.path.expanduser(path))
+            problem = "does not exist, no file matches" if is_glob else "is a folder without files"
             raise LogNotFound(
-                f"the event log {path} does not exist, no file matches: give the path of a file of frames, a folder of such files, or a glob"
+                f"the event log {path} {problem}: give the path of a file of frames, a folder of such files, or a glob"
             )
         yield from found
 
@@ -47,7 +50,8 @@ def open_log(path: str) -> BinaryIO:
     if is_url(path):
         import fsspec
 
-        return fsspec.open(path, "rb").open()
+        with _explained(path):
+            return fsspec.open(path, "rb").open()
     return open(path, "rb", buffering=0)
 
 
@@ -89,18 +93,32 @@ def _find_local(path: str) -> list[LogFile]:
 def _find_remote(url: str) -> list[LogFile]:
     import fsspec
 
-    try:
+    with _explained(url):
         filesystem, path = fsspec.core.url_to_fs(url)
+        if glob.has_magic(path):
+            paths = [match for match in filesystem.glob(path) if filesystem.isfile(match)]
+        elif filesystem.isdir(path):
+            paths = filesystem.find(path)
+        elif filesystem.exists(path):
+            paths = [path]
+        else:
+            raise LogNotFound(
+                f"the event log {url} does not exist: give a file of frames, a folder of such files, or a glob"
+            )
+        return [LogFile(filesystem.unstrip_protocol(found), filesystem.size(found)) for found in paths]
+
+
+@contextmanager
+def _explained(url: str) -> Iterator[None]:
+    """What an object store objects to, in one sentence. Its client has error classes of its own, and which ones depends on the store."""
+    try:
+        yield
+    except TidemarkError:
+        raise
     except (ImportError, ValueError) as error:
         raise LogNotFound(f"the event log {url} cannot be opened: {error}") from None
-    if glob.has_magic(path):
-        paths = [match for match in filesystem.glob(path) if filesystem.isfile(match)]
-    elif filesystem.isdir(path):
-        paths = filesystem.find(path)
-    elif filesystem.exists(path):
-        paths = [path]
-    else:
+    except Exception as error:
         raise LogNotFound(
-            f"the event log {url} does not exist: give a file of frames, a folder of such files, or a glob"
-        )
-    return [LogFile(filesystem.unstrip_protocol(found), filesystem.size(found)) for found in paths]
+            f"the event log {url} cannot be opened: {type(error).__name__}: {error}; check the endpoint, region and credentials "
+            "that the environment gives (AWS_ENDPOINT_URL, AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY for s3://)"
+        ) from None

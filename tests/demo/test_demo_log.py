@@ -1,5 +1,8 @@
 """`tidemark demo-log`: files, reproducible bytes, bounded memory, messages."""
 
+import resource
+import subprocess
+import sys
 import tracemalloc
 
 import pytest
@@ -226,3 +229,26 @@ def test_columns_are_described_as_tidb_describes_them():
         "json",
         "double",
     }
+
+
+def test_a_write_that_fails_is_told_with_its_folder(tmp_path):
+    """A disk that is full, and a file that may not become larger, fail alike."""
+    command = [sys.executable, "-m", "tidemark.cli", "demo-log", "--out", str(tmp_path / "log")]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+    )
+    assert (done.returncode, done.stderr) == (2, f"tidemark demo-log: {tmp_path / 'log'}: File too large\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_of_anything_is_told_in_the_singular(tmp_path, capsys):
+    assert (
+        main(["demo-log", "--out", str(tmp_path / "log"), "--tables", "1", "--upstreams", "1", "--rows", "1"])
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert f"{tmp_path / 'log'}: 1 file, " in out
+    assert "1 row change of 1 table in 1 upstream; " in out

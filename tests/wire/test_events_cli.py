@@ -1,8 +1,10 @@
 """`tidemark events`: one JSON object per event, and nothing lost around bad bytes."""
 
 import json
+import os
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -110,6 +112,67 @@ def test_reader_may_close_the_pipe():
     process.wait(timeout=60)
 
 
-def test_a_folder_without_files_is_an_empty_log(capsysbinary, tmp_path):
+@pytest.mark.parametrize("command", ["events", "rows"])
+def test_a_command_that_has_nothing_to_show_for_its_logs_fails(command, capsys, tmp_path):
     (tmp_path / "log[1]").mkdir()
-    assert run(capsysbinary, tmp_path / "log[1]") == ([], "")
+    (tmp_path / "empty").touch()
+    (tmp_path / "garbage").write_bytes(b"\0" * 99)
+    (tmp_path / "torn").write_bytes(frame_of("ready_typical")[:20])
+    for log, words in {
+        "log[1]": "is a folder without files",
+        "empty": "nothing could be decoded: give logs",
+        "garbage": "nothing could be decoded (1 piece)",
+        "torn": "nothing could be decoded (1 piece)",
+    }.items():
+        assert main([command, str(tmp_path / log)]) == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["events", "rows"])
+def test_with_strict_anything_that_cannot_be_decoded_is_a_failure(command, capfd, tmp_path):
+    log = tmp_path / "log"
+    log.write_bytes(golden("streams/orders.bin").read_bytes())
+    assert main([command, "--strict", str(log)]) == 0
+    lines = capfd.readouterr().out
+    log.write_bytes(log.read_bytes() + frame_of("ready_typical")[:20])
+    assert main([command, str(log)]) == 0
+    assert main([command, "--strict", str(log)]) == 2
+    out, err = capfd.readouterr()
+    assert out == lines * 2, "what can be decoded is printed all the same"
+    assert err.endswith(f"tidemark {command}: 1 piece could not be decoded\n")
+
+
+def test_limit_and_table_choose_what_is_printed(capsysbinary):
+    log = golden("streams/evolve.bin")
+    every, _ = run(capsysbinary, log)
+    assert run(capsysbinary, log, "--limit", "3") == (every[:3], "")
+    chosen, _ = run(capsysbinary, log, "--table", "evo.t1")
+    kinds = {line["event"] for line in chosen}
+    assert {"handshake", "batch_dml", "ddl", "resolved"} <= kinds
+    offsets = [
+        [line["offset"] for line in lines if line["event"] == "batch_dml"] for lines in (every, chosen)
+    ]
+    assert main(["rows", str(log)]) == 0
+    rows = map(json.loads, capsysbinary.readouterr().out.splitlines())
+    assert {row["offset"] for row in rows if row["table"] == "t1"} == set(offsets[1]) < set(offsets[0])
+
+
+@pytest.mark.parametrize("command", [["events"], ["rows"], ["doctor"], ["explain"]])
+def test_an_object_store_without_credentials_is_one_sentence(command, tmp_path):
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
+    variables |= {"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-m", "tidemark.cli", *command, "s3://bucket/x"],
+        env=variables,
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "s3://bucket/x" in done.stderr
+    assert "Unable to locate credentials; check" in done.stderr
+
+
+def test_the_version_is_told(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"tidemark {version('tidemark')}\n")

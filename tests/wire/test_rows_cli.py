@@ -35,12 +35,15 @@ def test_rows_of_a_dispatcher_without_schema_are_reported_with_their_place(tmp_p
     frames = [(offset, event) for offset, event in events("orders") if not isinstance(event, HandshakeEvent)]
     log = tmp_path / "no-handshake.bin"
     log.write_bytes(b"".join(encode(event) for _, event in frames))
-    got, err = rows(capfd, log)
     batches = sum(isinstance(event, BatchDMLEvent) for _, event in frames)
-    assert got == []
+    assert main(["rows", str(log)]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
     assert err.count("schema is not known") == batches
     assert f"{log}: offset " in err
-    assert err.endswith(f"tidemark rows: {batches} pieces could not be decoded\n")
+    assert err.endswith(
+        f"tidemark rows: nothing could be decoded ({batches} pieces): give logs of TiCDC event frames\n"
+    )
 
 
 def test_a_bad_frame_costs_only_its_own_rows(tmp_path, capfd):
@@ -59,7 +62,7 @@ def test_a_bad_frame_costs_only_its_own_rows(tmp_path, capfd):
     first = next(row["event"] for row in want)
     assert len(got) == sum(row["event"] != first for row in want)
     assert f"{log}: offset {spoiled}:" in err
-    assert err.endswith("tidemark rows: 1 pieces could not be decoded\n")
+    assert err.endswith("tidemark rows: 1 piece could not be decoded\n")
 
 
 def test_a_torn_tail_and_garbage_are_reported(tmp_path, capfd):
@@ -70,6 +73,16 @@ def test_a_torn_tail_and_garbage_are_reported(tmp_path, capfd):
     assert len(got) == len(jsonl("streams/multi_upstream_u1.rows.jsonl"))
     assert "offset 0:" in err
     assert f"offset {len(whole) + 7}:" in err
+
+
+def test_limit_and_table_choose_what_is_printed(capfd):
+    every, _ = rows(capfd, golden("streams/evolve.bin"))
+    assert rows(capfd, golden("streams/evolve.bin"), "--limit", 3) == (every[:3], "")
+    mine = [row for row in every if row["table"] == "t1"]
+    assert 0 < len(mine) < len(every)
+    assert rows(capfd, golden("streams/evolve.bin"), "--table", "evo.t1") == (mine, "")
+    others = rows(capfd, golden("streams/evolve.bin"), "--table", "*.*", "--table", "!evo.t1")
+    assert others == ([row for row in every if row["table"] != "t1"], "")
 
 
 def test_several_logs_are_one_stream(tmp_path, capfd):

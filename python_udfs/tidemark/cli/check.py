@@ -13,6 +13,7 @@ from tidemark.cli.compat_option import add_compat
 from tidemark.config.load import checked
 from tidemark.config.resolved import resolved
 from tidemark.errors import TidemarkError
+from tidemark.words import counted
 
 SUMMARY = "check a changefeed file and a sink URI"
 
@@ -53,9 +54,5 @@ def run(args: argparse.Namespace) -> int:
     else:
         for finding in sorted(findings, key=lambda finding: finding.severity):
             print(f"{finding.severity}: {finding}")
-        print(f"{_count(errors, 'error')}, {_count(notes, 'note')}")
+        print(f"{counted(errors, 'error')}, {counted(notes, 'note')}")
     return 1 if errors else 0
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

@@ -15,6 +15,7 @@ import re
 from pathlib import Path
 
 from tidemark.demo.shop import BATCH_ROWS, FILE_BYTES, MAX_BATCH_ROWS, write_demo_logs
+from tidemark.words import counted
 
 SUMMARY = "write demo event logs"
 
@@ -87,8 +88,9 @@ def run(args: argparse.Namespace) -> int:
         batch_rows=args.batch_rows,
         file_bytes=args.file_bytes,
     )
-    print(f"{log.path}: {log.files:,} files, {log.bytes:,} bytes")
+    print(f"{log.path}: {counted(log.files, 'file')}, {counted(log.bytes, 'byte')}")
     print(
-        f"{log.rows:,} row changes of {log.tables:,} tables in {log.upstreams:,} upstreams; {log.repeated_rows:,} of them are sent twice"
+        f"{counted(log.rows, 'row change')} of {counted(log.tables, 'table')} in {counted(log.upstreams, 'upstream')}; "
+        f"{log.repeated_rows:,} of them sent twice"
     )
     return 0

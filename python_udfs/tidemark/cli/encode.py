@@ -52,6 +52,7 @@ from tidemark.wire.rows import DELETE, RowBatch, decode_batches
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.tracker import SchemaTracker
 from tidemark.wire.watermark import Watermark
+from tidemark.words import counted
 
 SUMMARY = "print the messages that a sink would send"
 _JOINED = 32
@@ -137,7 +138,7 @@ def _print(args, shown: _Shown, after_step: Callable[[], None] | None) -> int:
         progress.close()
     sys.stdout.buffer.flush()
     if bad:
-        print(f"tidemark encode: {bad} pieces could not be decoded", file=sys.stderr)
+        print(f"tidemark encode: {counted(bad, 'piece')} could not be decoded", file=sys.stderr)
     for warning in shown.warnings():
         print(f"tidemark encode: {warning}", file=sys.stderr)
     return 0
@@ -160,7 +161,8 @@ class _Reader:
                 yield (
                     piece.offset,
                     InvalidField(
-                        f"the last frame is not complete: {piece.length} bytes", offset=piece.offset
+                        f"the last frame is not complete: {counted(piece.length, 'byte')}",
+                        offset=piece.offset,
                     ),
                 )
             else:

@@ -25,6 +25,7 @@ from tidemark.wire.ids import id_text
 from tidemark.wire.registry import EVENT_TYPES, decode
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.tracker import SchemaTracker
+from tidemark.words import counted
 
 SUMMARY = "show one frame of a log byte by byte"
 
@@ -61,7 +62,9 @@ def add_arguments(parser) -> None:
 def run(args) -> int:
     files = find_logs(args.log)
     if len(files) != 1:
-        raise NoFrameThere(f"{args.log} is {len(files)} files: give the one whose frame is to be shown")
+        raise NoFrameThere(
+            f"{args.log} is {counted(len(files), 'file')}: give the one whose frame is to be shown"
+        )
     with open_log(files[0].path) as log:
         piece = _piece_with(log, args.offset)
         for line in explain(log, piece, None if args.all else 4):
@@ -75,19 +78,19 @@ def _piece_with(log: BinaryIO, offset: int) -> Frame | Skipped | TornTail:
         end = piece.offset + piece.length
         if 0 <= offset < end:
             return piece
-    raise NoFrameThere(f"no frame holds the byte at offset {offset}: the log has {end} bytes")
+    raise NoFrameThere(f"no frame holds the byte at offset {offset}: the log has {counted(end, 'byte')}")
 
 
 def explain(log: BinaryIO, piece: Frame | Skipped | TornTail, max_lines: int | None) -> Iterator[str]:
     log.seek(piece.offset)
     data = log.read(piece.length)
     if isinstance(piece, Skipped):
-        yield f"offset {piece.offset}, {piece.length} bytes: skipped, {piece.error}"
+        yield f"offset {piece.offset}, {counted(piece.length, 'byte')}: skipped, {piece.error}"
         skipped = Span(0, len(data), (), "belongs to no frame", UNDECODED)
         yield from _span_lines(data, skipped, piece.offset, max_lines)
         return
     kind = "the beginning of a frame, not complete" if isinstance(piece, TornTail) else _title(piece)
-    yield f"offset {piece.offset}, {piece.length} bytes: {kind}"
+    yield f"offset {piece.offset}, {counted(piece.length, 'byte')}: {kind}"
     table, note = _table_for(log, data, piece.offset)
     if note:
         yield note

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from tidemark.cli.log_events import log_events, read_logs
+from tidemark.cli.log_events import Tally, log_events, read_logs
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.rows import RowBatch, decode_batches
@@ -19,15 +19,15 @@ _JOINED = 32
 
 
 def row_batches(paths: Iterable[str], command: str) -> Iterator[RowBatch]:
-    tracker = SchemaTracker()
-    for _, _, batch in read_logs(paths, command, lambda log: _found(log, tracker)):
+    tracker, tally = SchemaTracker(), Tally(command)
+    for _, _, batch in read_logs(paths, tally, lambda log: _found(log, tracker, tally)):
         yield batch
 
 
-def _found(log: BinaryIO, tracker: SchemaTracker) -> Iterator[tuple[int, RowBatch | WireError]]:
+def _found(log: BinaryIO, tracker: SchemaTracker, tally: Tally) -> Iterator[tuple[int, RowBatch | WireError]]:
     waiting: list[tuple[int, BatchDMLEvent]] = []
     source: tuple[bytes, TableInfo] | None = None
-    for offset, event in log_events(log, tracker):
+    for offset, event in log_events(log, tracker, tally):
         if isinstance(event, WireError):
             yield offset, event
             continue

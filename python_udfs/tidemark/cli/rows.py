@@ -2,16 +2,18 @@
 
 A row is decoded with the schema in force: the one of its dispatcher's Handshake, as changed by later DDL events. 64-bit numbers are decimal strings,
 bytes are {"b64": …}, ENUM and SET {"enum": number, "name": …}, BIT {"bit": number, "hex": …}. What cannot be decoded is reported on stderr
-with file and offset, and everything around it is still read. Several logs are read as one stream.
+with file and offset, and everything around it is still read; if nothing can be decoded, the command fails. Several logs are read as one stream.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, BinaryIO
 
-from tidemark.cli.log_events import log_events, read_logs
+from tidemark.cli.log_events import Tally, add_log_arguments, log_events, read_logs
+from tidemark.dispatch.table_filter import TableFilter
 from tidemark.wire.errors import InvalidField, WireError
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.dml import DMLEvent
@@ -19,34 +21,46 @@ from tidemark.wire.json_form import json_line
 from tidemark.wire.rows import NO_ROW, OP_NAMES, decode_batch
 from tidemark.wire.text import canonical_values
 from tidemark.wire.tracker import SchemaInForce, SchemaTracker
+from tidemark.words import counted
 
 SUMMARY = "print every row change of a log as JSON"
 
 
 def add_arguments(parser) -> None:
-    parser.add_argument(
-        "logs", nargs="+", metavar="LOG", help="a file of frames, a folder of such files, or a glob"
-    )
+    add_log_arguments(parser)
 
 
 def run(args) -> int:
     write = sys.stdout.buffer.write
-    tracker = SchemaTracker()
-    for path, offset, rows in read_logs(args.logs, "rows", lambda log: rows_of(log, tracker)):
-        for row in rows:
-            write(json_line({"file": path, "offset": offset, **row}))
+    for row in islice(rows_of_logs(args), args.limit):
+        write(json_line(row))
     sys.stdout.buffer.flush()
     return 0
 
 
+def rows_of_logs(args) -> Iterator[dict[str, Any]]:
+    tally, tracker, tables = (
+        Tally(args.command, args.strict),
+        SchemaTracker(),
+        TableFilter(args.table or ["*.*"]),
+    )
+    for path, offset, rows in read_logs(args.logs, tally, lambda log: rows_of(log, tracker, tally, tables)):
+        for row in rows:
+            yield {"file": path, "offset": offset, **row}
+
+
 def rows_of(
-    log: BinaryIO, tracker: SchemaTracker
+    log: BinaryIO, tracker: SchemaTracker, tally: Tally, tables: TableFilter
 ) -> Iterator[tuple[int, Iterator[dict[str, Any]] | WireError]]:
-    """Per piece of the log that has rows or is wrong: its offset, with its rows or the error."""
-    for offset, event in log_events(log, tracker):
+    """Per piece of the log that has rows of these tables or is wrong: its offset, with its rows or the error."""
+    for offset, event in log_events(log, tracker, tally):
         if isinstance(event, WireError):
             yield offset, event
         elif isinstance(event, BatchDMLEvent | DMLEvent):
+            schema = tracker.in_force(event.dispatcher_id)
+            if schema is not None and not tables.matches(schema.table.schema, schema.table.table):
+                tally.found += 1
+                continue
             try:
                 rows = _rows(event, tracker)
             except WireError as error:
@@ -60,7 +74,7 @@ def _rows(event: BatchDMLEvent | DMLEvent, tracker: SchemaTracker) -> Iterator[d
         if not event.row_types:
             return iter(())
         raise InvalidField(
-            f"a transaction of {len(event.row_types)} rows outside of a batch: there is no chunk with their values"
+            f"a transaction of {counted(len(event.row_types), 'row')} outside of a batch: there is no chunk with their values"
         )
     if not event.transactions:
         return iter(())
@@ -68,7 +82,7 @@ def _rows(event: BatchDMLEvent | DMLEvent, tracker: SchemaTracker) -> Iterator[d
     if schema is None:
         rows = sum(transaction.row_count for transaction in event.transactions)
         raise InvalidField(
-            f"{rows} rows of dispatcher {event.dispatcher_id.hex()}, whose schema is not known: no readable Handshake came before them",
+            f"{counted(rows, 'row')} of dispatcher {event.dispatcher_id.hex()}, whose schema is not known: no readable Handshake came before them",
             expected="a Handshake of the dispatcher",
         )
     return _row_objects(decode_batch(event, schema.table), schema)

@@ -62,6 +62,9 @@ def folder_at_once(target: Path) -> Iterator[Path]:
         partial.chmod(0o777 & ~umask)
         yield partial
         os.rename(partial, target)
-    except BaseException:
+    except BaseException as error:
         shutil.rmtree(partial, ignore_errors=True)
+        if isinstance(error, OSError) and error.filename is None:
+            # A write that fails, because the disk is full, names no file.
+            raise OSError(error.errno, error.strerror, str(target)) from None
         raise

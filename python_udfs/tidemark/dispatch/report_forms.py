@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tidemark.dispatch.report import Report, Spread
+from tidemark.words import counted
 
 _TEXT_PARTITIONS = 32  # above, the text form shows the fullest partitions only
 _BAR = 40
@@ -69,7 +70,7 @@ def _partition_lines(spread: Spread) -> list[str]:
         ]
     )
     if len(shown) < len(counts):
-        lines.append(f"and {len(counts) - len(shown)} partitions with fewer rows")
+        lines.append(f"and {counted(len(counts) - len(shown), 'partition')} with fewer rows")
     return lines
 
 

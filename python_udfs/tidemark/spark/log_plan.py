@@ -27,6 +27,7 @@ from tidemark.logs import LogFile, find_logs, open_log
 from tidemark.wire.framing import FrameRun, TornTail, scan_runs
 from tidemark.wire.header_columns import is_known
 from tidemark.wire.registry import EVENT_TYPES
+from tidemark.words import counted
 
 SEGMENT_BYTES = 32 * 1024 * 1024
 PLANNING_TASKS = 32
@@ -111,7 +112,7 @@ def grown_files(logs: list[dict[str, str]], positions: Mapping[str, tuple[int, i
             position, planned_size = positions.get(file.path, (0, 0))
             if file.size < position:
                 raise LogShrank(
-                    f"the event log {file.path} has {file.size} bytes, but {position} were already read: it was cut or replaced. "
+                    f"the event log {file.path} has {counted(file.size, 'byte')}, but {position} were already read: it was cut or replaced. "
                     f"Give a new log a new name, or start over with another state_dir"
                 )
             if file.size > planned_size:

@@ -19,6 +19,7 @@ from tidemark.encode.strings import offsets_of
 from tidemark.sinks.kafka.client import Connection, client_library
 from tidemark.sinks.kafka.errors import DeliveryFailed, UnencodableRow
 from tidemark.wire.rows import RowBatch
+from tidemark.words import counted
 
 if TYPE_CHECKING:
     from tidemark.config import Settings
@@ -126,7 +127,7 @@ class Sender:
         self._raise_problem()
         if waiting:
             raise DeliveryFailed(
-                f"Kafka at {self._connection.brokers}: {waiting} messages were not acknowledged; run again when the brokers answer"
+                f"Kafka at {self._connection.brokers}: {counted(waiting, 'message')} not acknowledged; run again when the brokers answer"
             )
         self._round_bytes = self._round_messages = 0
 
