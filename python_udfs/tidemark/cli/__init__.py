@@ -10,8 +10,10 @@ import argparse
 import importlib
 import signal
 import sys
+from importlib.metadata import version
 
 from tidemark.errors import TidemarkError
+from tidemark.interrupts import Interrupted, handled
 
 # command name -> module of this package
 COMMANDS = {
@@ -37,9 +39,30 @@ settings. `tidemark COMMAND --help` explains one command.
 def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     chosen = next((word for word in argv if not word.startswith("-")), None)
+    called = f"tidemark {chosen}" if chosen in COMMANDS else "tidemark"
+    try:
+        with handled():
+            args = _arguments(argv, chosen)
+            # `tidemark events LOG | head` ends quietly.
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            return args.run(args)
+    except TidemarkError as error:
+        print(f"{called}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"{called}: {where}{error.strerror or error}", file=sys.stderr)
+        return 2
+    except Interrupted as interrupted:
+        print(f"{called}: {interrupted}", file=sys.stderr)
+        return interrupted.status
+
+
+def _arguments(argv: list[str], chosen: str | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="tidemark", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--version", action="version", version=f"tidemark {version('tidemark')}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     passed_on: list[str] = []
     for name, module_name in COMMANDS.items():
@@ -54,19 +77,7 @@ def main(argv: list[str] | None = None) -> int:
             argv, passed_on = _split(argv, name)
     args = parser.parse_args(argv)
     args.passed_on = passed_on
-    # `tidemark events LOG | head` ends quietly.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    try:
-        return args.run(args)
-    except TidemarkError as error:
-        print(f"tidemark {args.command}: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        print(f"tidemark {args.command}: {where}{error.strerror or error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    return args
 
 
 def _split(argv: list[str], command: str) -> tuple[list[str], list[str]]:

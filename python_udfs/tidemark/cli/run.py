@@ -7,11 +7,14 @@ Everything behind `run` goes to dbt as it is (`dbt build --help` explains it), s
 from __future__ import annotations
 
 import os
+import re
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from tidemark.cli.demo_log import write_demo_logs
 from tidemark.errors import TidemarkError
+from tidemark.interrupts import Interrupted, handled
 
 SUMMARY = "run dbt build on the embedded Spark and print a summary"
 # The command line gives us what is behind the command as `passed_on`, unread.
@@ -23,6 +26,7 @@ DEMO_ROWS = 50_000
 DEMO_TABLES = 3
 DEMO_UPSTREAMS = 2
 DEMO_SEED = 1
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 class NotAProject(TidemarkError):
@@ -45,13 +49,25 @@ def run(args) -> int:
 
     from dbt.cli.main import dbtRunner
 
+    from dbt.adapters.tidemark.interrupts import end_dbt
     from tidemark.cli.summary import print_summary
 
     # Unit tests test the project's SQL, not this run's data; `make test` runs them.
-    outcome = dbtRunner().invoke(["build", "--exclude-resource-type", "unit_test", *arguments])
-    if outcome.exception is not None:
-        raise TidemarkError(str(outcome.exception))
-    print_summary()
+    started, warnings = datetime.now(timezone.utc), []
+
+    def note_warning(event: Any) -> None:
+        if event.info.level == "warn":
+            warnings.append(" ".join(_COLOUR.sub("", event.info.msg).split()))
+
+    with handled(end_dbt):
+        outcome = dbtRunner(callbacks=[note_warning]).invoke(
+            ["build", "--exclude-resource-type", "unit_test", *arguments]
+        )
+        if isinstance(outcome.exception, Interrupted):
+            raise outcome.exception
+        if outcome.exception is not None:
+            raise TidemarkError(str(outcome.exception))
+        print_summary(outcome.result.results, started, warnings)
     return 0 if outcome.success else 1
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -97,6 +98,12 @@ def note_change(statement: str | None = None) -> None:
 def catalog_entry(schema: str | None, name: str) -> dict[str, Any] | None:
     """What is written down of a table or view; None also where Spark's own catalog keeps it."""
     return _catalog.entry(schema, name) if _catalog is not None else None
+
+
+def cancel_jobs() -> None:
+    """End what Spark is doing, in all threads."""
+    if _session is not None:
+        _session.sparkContext.cancelAllJobs()
 
 
 def stop() -> None:
@@ -193,6 +200,7 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
     builder = SparkSession.builder
     for key, value in {**defaults(state_dir), **settings}.items():
         builder = builder.config(key, value)
+    on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         spark = builder.getOrCreate()
     except PySparkRuntimeError as error:
@@ -202,6 +210,12 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
         ) from None
     except Exception as error:  # py4j wraps every Java failure in one class
         raise SparkNotStarted(_start_up_reason(str(error))) from None
+    # Spark has put its own in place, whatever was there.
+    if (
+        threading.current_thread() is threading.main_thread()
+        and on_interrupt is not signal.default_int_handler
+    ):
+        signal.signal(signal.SIGINT, on_interrupt)
     register_all(spark)
     catalog = None
     if spark.conf.get("spark.sql.catalogImplementation") == IN_MEMORY:

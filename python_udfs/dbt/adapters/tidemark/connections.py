@@ -15,6 +15,7 @@ from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnecti
 from dbt.adapters.spark.session import Cursor, SessionConnectionWrapper
 from dbt_common.exceptions import DbtConfigError, DbtDatabaseError, DbtRuntimeError
 
+from dbt.adapters.tidemark import interrupts
 from dbt.adapters.tidemark.messages import short_message
 from tidemark.errors import TidemarkError
 from tidemark.spark.session import (
@@ -62,6 +63,8 @@ class TidemarkCursor(Cursor):
         self._open_session = spark_session
 
     def execute(self, sql: str, *parameters: Any) -> None:
+        if interrupts.is_ending():
+            raise DbtRuntimeError("the run was interrupted")
         statement = sql % parameters if parameters else sql
         self._df = self._open_session().sql(statement)
         note_change(statement)

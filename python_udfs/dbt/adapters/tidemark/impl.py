@@ -14,6 +14,7 @@ from dbt.flags import get_flags
 from dbt_common.clients import agate_helper
 from dbt_common.exceptions import DbtConfigError, DbtRuntimeError
 
+from dbt.adapters.tidemark import interrupts
 from dbt.adapters.tidemark.catalog import CatalogMethods
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_state_dir, project_vars
 from dbt.adapters.tidemark.kafka import KafkaMethods
@@ -36,6 +37,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
     ConnectionManager = TidemarkConnectionManager
 
     def __init__(self, config: Any, mp_context: Any) -> None:
+        interrupts.handle_in_dbt_command()
         super().__init__(config, mp_context)
         self._remembered: dict[str, Any] = {}
         _forget_secret(project_values(config).get("sink_uri"))
@@ -75,6 +77,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
 
     def pre_model_hook(self, config: Any) -> Any:
         """Called before a model runs. `inline_ctes` is for SQL models that read no temporary view (tidemark.spark.session.inlining_session)."""
+        interrupts.model_begins()
         self.connections.begin_model(inlines_ctes=bool(config.get("inline_ctes")))
         return super().pre_model_hook(config)
 
@@ -83,7 +86,10 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         try:
             self.connections.end_model()
         finally:
-            super().post_model_hook(config, context)
+            try:
+                super().post_model_hook(config, context)
+            finally:
+                interrupts.model_ends()
 
     def sink_values(self) -> dict[str, Any]:
         """The vars that say what a sink does."""
