@@ -264,6 +264,14 @@ def test_names_are_escaped_as_json_asks_for():
     assert b'"tbl":"t&"' in encoder_for(settings()).encode_rows(inserts(table, [1])).key[0].as_py()
 
 
+def test_names_and_queries_that_are_no_utf8_are_readable_json():
+    broken = b"a\xff".decode("utf-8", "surrogateescape")
+    ((key, _),) = rows(inserts(table_of(KEY, table=broken), [1]))
+    assert key["tbl"] == "a\ufffd"
+    ddl = encoder_for(settings()).encode_ddl(DdlStatement(5, "db", broken, broken, TS, None))
+    assert read(ddl.key, ddl.value)[0][1]["q"] == "a\ufffd"
+
+
 # --- flags ----------------------------------------------------------------------------------------------------------------------
 
 

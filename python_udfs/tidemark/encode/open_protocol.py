@@ -238,8 +238,8 @@ def column_flags(table: TableInfo) -> dict[str, int]:
         )
     for index in table.indexes:
         for name in index.columns:
-            column = table.columns_by_name[name]
-            if column.generated_expr:
+            column = table.columns_by_name.get(name)
+            if column is None or column.generated_expr:
                 continue
             flags[name] |= (
                 _PRIMARY_KEY * index.is_primary
@@ -313,7 +313,7 @@ def _key(schema: str, table: str, ts: int, kind: int) -> str:
 
 
 def _message(key: str, value: str) -> Message:
-    raw_key, raw_value = (text.encode("utf-8", "surrogateescape") for text in (key, value))
+    raw_key, raw_value = key.encode(), value.encode()
     return Message(_VERSION + _LENGTH.pack(len(raw_key)) + raw_key, _LENGTH.pack(len(raw_value)) + raw_value)
 
 

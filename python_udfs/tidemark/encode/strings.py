@@ -133,8 +133,8 @@ def json_plain_text(array: pa.StringArray) -> pa.StringArray:
 
 
 def json_plain_string(text: str) -> str:
-    """One JSON string with its quotes, with no more escapes than JSON needs."""
-    return f'"{text.translate(_JSON_PLAIN_ESCAPES)}"'
+    """One JSON string with its quotes, with no more escapes than JSON needs; a byte that is no UTF-8 becomes U+FFFD."""
+    return f'"{_BROKEN.sub(chr(0xFFFD), text.translate(_JSON_PLAIN_ESCAPES))}"'
 
 
 def _is_utf8(array: pa.StringArray) -> bool:
