@@ -229,6 +229,75 @@ def test_rows_without_key_are_told_apart_by_all_their_values(session, database, 
     ]
 
 
+@pytest.fixture
+def nullable(session, database):
+    """A table whose only keys are unique and may be NULL."""
+    run(session, f"create table {database}.n (a int null, b int null, v int, unique (a), unique (b, v))")
+    columns = [Column(place + 1, name, place, types.INT, flen=11) for place, name in enumerate("abv")]
+    indexes = (Index("a", ("a",), True, False), Index("b", ("b", "v"), True, False))
+    table = TableInfo.build(database, "n", 7, 1, columns=columns, indexes=indexes)
+    assert table.handle_key == ()
+    return table
+
+
+def of_nullable(op, ts, *images):
+    """Images as (a, b, v)."""
+    rows = [None if image is None else dict(zip("abv", image, strict=True)) for image in images]
+    return (op, ts, *([None, *rows] if op == "insert" else [*rows, None])[:2])
+
+
+# Every change of a history, and the rows at its end. None of them has NULL in both keys.
+NULLABLE_HISTORIES = {
+    "a row that changes": (
+        [("insert", 1, (1, None, 1)), ("update", 2, (1, None, 1), (1, None, 2)), ("insert", 3, (None, 5, 5))],
+        {(1, None, 2), (None, 5, 5)},
+    ),
+    "a row that goes": ([("insert", 1, (1, 1, 1)), ("delete", 2, (1, 1, 1))], set()),
+    "a key that is set free and taken again": (
+        [
+            *(("insert", 1, (1, 1, 1)), ("delete", 2, (1, 1, 1)), ("insert", 3, (1, 2, 2))),
+            *(("update", 4, (1, 2, 2), (3, 2, 2)), ("insert", 5, (1, 9, 9))),
+        ],
+        {(3, 2, 2), (1, 9, 9)},
+    ),
+    "a key that becomes NULL": (
+        [("insert", 1, (1, 1, 1)), ("update", 2, (1, 1, 1), (None, 1, 1)), ("insert", 3, (1, 2, 1))],
+        {(None, 1, 1), (1, 2, 1)},
+    ),
+    "rows that are alike exchange their keys": (
+        [
+            *(("insert", 1, (1, None, 7)), ("insert", 1, (2, None, 7))),
+            *(("update", 2, (1, None, 7), (2, None, 7)), ("update", 2, (2, None, 7), (1, None, 7))),
+        ],
+        {(1, None, 7), (2, None, 7)},
+    ),
+}
+
+
+@pytest.mark.parametrize("history", NULLABLE_HISTORIES)
+def test_a_range_of_a_table_with_nullable_unique_keys_may_be_repeated(session, nullable, target, history):
+    changes, end = NULLABLE_HISTORIES[history]
+    changes = [of_nullable(*change) for change in changes]
+    for done in range(len(changes) + 1):
+        run(session, f"truncate table {nullable.schema}.n")
+        with Writer(target, Limits(connections=4, statement_rows=2)) as writer:
+            # As far as the first attempt came; then everything.
+            for part in (changes[:done], changes):
+                writer.write(normal_steps(batch_of(nullable, part)))
+        session.commit()
+        found = session.query(f"select a, b, v from {nullable.schema}.n")
+        assert sorted(found, key=repr) == sorted(end, key=repr)
+
+
+def test_rows_with_null_in_all_unique_keys_are_all_kept(session, nullable, target):
+    alike = [of_nullable("insert", 1, (None, None, 7))] * 2
+    with Writer(target) as writer:
+        writer.write(normal_steps(batch_of(nullable, alike)))
+        writer.write(normal_steps(batch_of(nullable, [of_nullable("delete", 2, (None, None, 7))])))
+    session.commit()
+    assert session.query(f"select a, b, v from {nullable.schema}.n") == [(None, None, 7)]
+
+
 @pytest.mark.parametrize(
     ("charset", "collate"),
     [

@@ -244,6 +244,24 @@ def test_changes_without_key_keep_their_order():
     assert not any(step.repeatable for step in steps)
 
 
+def test_a_nullable_unique_key_makes_replacements_by_transactions_of_changes():
+    columns = [Column(1, "k", 0, types.INT), Column(2, "v", 1, types.INT)]
+    table = TableInfo.build("d", "t", 7, 1, columns=columns, indexes=(Index("k", ("k",), True, False),))
+    batch = batch_of(
+        table,
+        [
+            ("update", 1, {"k": 1, "v": 1}, {"k": 2, "v": 1}),
+            ("update", 1, {"k": 2, "v": 2}, {"k": 1, "v": 2}),
+            ("insert", 2, None, {"k": None, "v": 3}),
+        ],
+    )
+    assert [(step.statement.kind, step.rows, step.repeatable) for step in normal_steps(batch)] == [
+        ("delete", [(1, 1), (2, 2)], True),
+        ("replace", [(2, 1), (1, 2), (None, 3)], False),
+    ]
+    assert normal_steps(batch_of(table, [])) == []
+
+
 @pytest.mark.parametrize(
     ("collate", "same", "other"),
     [

@@ -11,6 +11,8 @@ are there are replaced, in the order of their last changes. Repeating this, or p
 same value in a secondary unique key: upstream that row had changed before, or changes in the same transaction, and so is written before or after. To
 keep it so, a table with such keys has one lane.
 Without a key: every change in order; an update is a delete and an insert. Repeating an insert gives a second row, as it does in TiCDC.
+With unique keys that may be NULL (and no other key): the same by transactions, deletes first, and rows are replaced. A value of the key that was written before is taken by
+the row that has it now, so repeating ends in the same rows. Only rows with NULL in all of these keys are there twice then: nothing tells them apart.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from tidemark.sinks.mysql.statements import (
     lww_upsert,
     replace_rows,
 )
-from tidemark.wire.rows import NO_ROW, RowBatch
+from tidemark.wire.rows import NO_ROW, Changes, RowBatch
 from tidemark.wire.table_info import TableInfo
 
 
@@ -156,12 +158,34 @@ def _keyless(batch: RowBatch) -> Iterator[Step]:
     puts = np.tile([False, True], len(changes))
     there = events != NO_ROW
     events, puts = events[there], puts[there]
-    delete, insert = delete_whole_row(table), insert_rows(table)
+    unique = [index.columns for index in table.indexes if index.is_unique]
+    if unique:
+        # Within a transaction a value of a key may move from one row to another.
+        order = np.lexsort((puts, np.repeat(_transactions(changes), 2)[there]))
+        events, puts = events[order], puts[order]
+    delete, insert = delete_whole_row(table), replace_rows(table) if unique else insert_rows(table)
     for run in np.split(np.arange(len(events)), np.flatnonzero(np.diff(puts)) + 1):
         if len(run):
             rows = batch.columns.take(events[run])
             statement = insert if puts[run[0]] else delete
-            yield _step(statement, rows, _one_lane(len(run)), repeatable=False)
+            yield _step(statement, rows, _one_lane(len(run)), repeatable=_all_have_one(unique, rows))
+
+
+def _transactions(changes: Changes) -> np.ndarray:
+    """The number of its transaction for every change; those of one transaction follow each other."""
+    commits, starts = changes.commit_ts, changes.start_ts
+    number = np.zeros(len(changes), np.int64)
+    np.cumsum((commits[1:] != commits[:-1]) | (starts[1:] != starts[:-1]), out=number[1:])
+    return number
+
+
+def _all_have_one(keys: list[tuple[str, ...]], rows: pa.RecordBatch) -> bool:
+    """Whether every row has one of these keys without a NULL in it."""
+    known = np.zeros(rows.num_rows, bool)
+    for key in keys:
+        valid = [rows.column(name).is_valid().to_numpy(zero_copy_only=False) for name in key]
+        known |= np.logical_and.reduce(valid)
+    return bool(known.all())
 
 
 def _one_lane(count: int) -> np.ndarray:
