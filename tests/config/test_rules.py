@@ -4,7 +4,9 @@ import pytest
 
 from tidemark.config import ConfigError, check, check_default_topic, check_partition_count, load
 from tidemark.config.load import resolve
+from tidemark.config.uri import UriOptions
 from tidemark.encode.protocol import protocols_of
+from tidemark.sinks.mysql.writer import Limits
 
 KAFKA = "kafka://127.0.0.1:9092/topic?protocol=canal-json"
 AVRO = "kafka://127.0.0.1:9092/topic?protocol=avro&schema-registry=http://127.0.0.1:8081"
@@ -58,6 +60,28 @@ def test_enable_active_active_needs_a_database_sink(uri):
 @pytest.mark.parametrize("uri", ["tidb://root@h:4000/", "tidb+ssl://h:1/", "mysql+ssl://h:1/", MYSQL])
 def test_enable_active_active_works_with_every_database_scheme(uri):
     assert error_keys({"enable-active-active": True, "bdr-mode": True}, uri) == []
+
+
+def test_commit_ts_column_is_refused_where_nothing_reads_it():
+    active = {"enable-active-active": True, "bdr-mode": True}
+    uri = "tidb://h:4000/?commit-ts-column=c"
+    assert load(active, uri).uri.options.commit_ts_column == "c"
+    assert error_keys({}, uri) == ["sink-uri?commit-ts-column"]
+    assert "sink-uri?commit-ts-column" in error_keys(
+        active, "kafka://h/t?protocol=canal-json&commit-ts-column=c"
+    )
+
+
+def test_max_txn_row_has_one_default():
+    assert Limits.from_settings(load({}, "mysql://h/")) == Limits()
+    assert Limits.from_settings(load({}, "mysql://h/?max-txn-row=7")).transaction_rows == 7
+    assert UriOptions().max_txn_row == Limits().transaction_rows
+
+
+def test_missing_files_is_fail_or_accept():
+    assert not load({}, "file:///x?protocol=csv").accepts_missing_files
+    assert load({}, "file:///x?protocol=csv&missing-files=accept").accepts_missing_files
+    assert error_keys({}, "file:///x?protocol=csv&missing-files=maybe") == ["sink-uri?missing-files"]
 
 
 def test_enable_active_active_allows_storage_with_compat_ticdc():

@@ -1,15 +1,17 @@
 """Decided rows on their way into the database: the order in which chunks, partitions and table versions are written."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
-from mysql_support import ACTIVE_DDL, active_table, batch_of, put, run
+from mysql_support import ACTIVE_DDL, active_table, batch_of, put, run, text_column
 
 from tidemark.config import load
 from tidemark.sinks.logged_rows import LoggedRows
 from tidemark.sinks.mysql.decided import runs, stages, write_decided
-from tidemark.sinks.mysql.errors import MissingTable
+from tidemark.sinks.mysql.errors import MissingColumn, MissingTable
 from tidemark.wire import types
 from tidemark.wire.table_info import Column, Index, TableInfo
 
@@ -110,6 +112,35 @@ def test_active_active_rows_of_a_chunk_are_written_at_once(session, database, ur
         (1, "second", 200),
         (2, "other", 90),
     ]
+
+
+def test_the_uri_names_the_column_of_the_commit_ts(session, database, uri):
+    """A server without active-active tables, with the table that docs/tidb-sink.md shows for it."""
+    page = (Path(__file__).parents[2] / "docs/tidb-sink.md").read_text(encoding="utf-8")
+    (ddl,) = re.findall(r"CREATE TABLE `db`\.`t` (\(.*?\n\));", page, re.S)
+    run(session, f"create table {database}.t {ddl}")
+    run(
+        session,
+        f"insert into {database}.t (id, v, local_commit_ts) values (1, 'local', 150), (2, 'local', 150)",
+    )
+    columns = [
+        Column(1, "id", 0, types.INT, flag=types.NOT_NULL | types.PRIMARY_KEY, flen=11),
+        text_column(1, "v"),
+        *active_table(database).columns[-3:],
+    ]
+    table = TableInfo.build(database, "t", 7, 1, columns=columns, is_active_active=True)
+    changes = [("insert", 100, None, {"id": 1, "v": "old"}), ("insert", 200, None, {"id": 2, "v": "new"})]
+    chunk = [LoggedRows("1", None, batch_of(table, changes), None, np.arange(2))]
+    plain = f"{uri.rstrip('/')}/?allow-non-tidb=true"
+    with pytest.raises(
+        MissingColumn,
+        match=r"upsert on .*\.t: the downstream table has no column _tidb_commit_ts .*commit-ts-column=local",
+    ):
+        write_decided(load(ACTIVE, plain), [chunk])
+    write_decided(load(ACTIVE, f"{plain}&commit-ts-column=local_commit_ts"), [chunk])
+    session.commit()
+    found = session.query(f"select id, v, _tidb_origin_ts, local_commit_ts from {database}.t order by id")
+    assert found == [(1, "local", None, 150), (2, "new", 200, 150)]
 
 
 def test_no_rows_need_no_server():

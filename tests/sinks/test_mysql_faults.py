@@ -182,6 +182,12 @@ REPAIRABLE = [
         "MySQL 1264.*'n'.*as wide as",
     ),
     (
+        "alter table {0} modify owner int",
+        "alter table {0} modify owner varchar(40)",
+        errors.RejectedValue,
+        "MySQL 1366.*owner.*type and character set of the upstream",
+    ),
+    (
         "rename table {0} to {0}_gone",
         "rename table {0}_gone to {0}",
         errors.MissingTable,
@@ -191,7 +197,7 @@ REPAIRABLE = [
 
 
 @pytest.mark.parametrize(
-    ("damage", "repair", "error", "message"), REPAIRABLE, ids=["column", "length", "range", "table"]
+    ("damage", "repair", "error", "message"), REPAIRABLE, ids=["column", "length", "range", "type", "table"]
 )
 def test_a_table_that_does_not_fit_is_named_and_a_run_after_its_repair_ends_right(
     session, table, target, damage, repair, error, message

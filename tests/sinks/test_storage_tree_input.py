@@ -82,6 +82,24 @@ def test_an_entry_of_event_logs_is_a_log_or_a_tree():
     ]
 
 
+def test_the_command_writes_into_no_folder_of_something_else(tmp_path, capsys):
+    write_log_to_tree([log_of("orders")], JSON, str(tmp_path / "tree"))
+    out = tmp_path / "out"
+    command = ["convert", str(tmp_path / "tree"), "--out", str(out)]
+    out.mkdir()
+    (out / "notes.txt").write_text("mine")
+    assert main(command) != 0
+    assert "is not empty and holds no log of a tree; give a new or an empty folder" in capsys.readouterr().err
+    assert [path.name for path in out.iterdir()] == ["notes.txt"]
+    assert main([*command[:-1], str(out / "notes.txt")]) != 0
+    assert "is a file" in capsys.readouterr().err
+    (out / "notes.txt").unlink()
+    assert main(command) == 0
+    # A log whose tree is at another place now.
+    (out / ".tree").unlink()
+    assert main(command) == 0
+
+
 def test_the_command_writes_a_log_once(tmp_path, capsys):
     write_log_to_tree([log_of("orders")], JSON, str(tmp_path / "tree"))
     command = ["convert", str(tmp_path / "tree"), "--out", str(tmp_path / "log")]

@@ -15,6 +15,7 @@ from tidemark.config.settings import Settings
 from tidemark.config.sink import DEFAULT_FILE_INDEX_DIGIT
 from tidemark.config.suggest import nearest
 from tidemark.config.topic_rule import AVRO_ALLOWED, is_static, topic_problem
+from tidemark.config.uri import DEFAULT_COMMIT_TS_COLUMN
 from tidemark.dispatch.go_regexp import GoRegexp
 from tidemark.dispatch.go_regexp_parser import RegexpError
 from tidemark.dispatch.table_filter import TableFilter, TableFilterError
@@ -212,6 +213,13 @@ def _atomicity_fits_sink(settings: Settings, findings: Findings) -> None:
 
 def _active_active(settings: Settings, findings: Findings) -> None:
     changefeed, kind = settings.changefeed, settings.sink_kind
+    column = settings.uri.options.commit_ts_column
+    if column != DEFAULT_COMMIT_TS_COLUMN and not (changefeed.enable_active_active and kind == "mysql"):
+        findings.error(
+            "sink-uri?commit-ts-column",
+            "is only read by upserts of a database sink with enable-active-active; leave it out",
+            column,
+        )
     if not changefeed.enable_active_active:
         return
     allowed = settings.compat.active_active_sinks

@@ -69,6 +69,8 @@ NOTHING_KEPT = "takes every row and keeps none: nothing is written"
 NO_ROLE = "no role is assumed; give the credentials of the role, or a profile that assumes it"
 
 DEFAULT_FILE_SIZE = 64 * 1024 * 1024
+DEFAULT_MAX_TXN_ROW = 2048
+DEFAULT_COMMIT_TS_COLUMN = "_tidb_commit_ts"
 DEFAULT_MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 
 
@@ -247,10 +249,10 @@ class UriOptions:
         file_key="safe-mode",
     )
     time_zone: str = key(TEXT, "", "Time zone of the downstream session.", file_key="mysql-config.time-zone")
-    max_txn_row: int | None = key(
+    max_txn_row: int = key(
         integer(1),
-        None,
-        "Rows of one downstream transaction; 2000 without it.",
+        DEFAULT_MAX_TXN_ROW,
+        "Rows of one downstream transaction.",
         file_key="mysql-config.max-txn-row",
     )
     worker_count: int | None = key(
@@ -263,6 +265,11 @@ class UriOptions:
         BOOL,
         False,
         "Database, with enable-active-active: the server may be MySQL or MariaDB; without it, any other server than TiDB is refused.",
+    )
+    commit_ts_column: str = key(
+        TEXT,
+        DEFAULT_COMMIT_TS_COLUMN,
+        "Database, with enable-active-active: the column that downstream tables have the commit ts of local writes in.",
     )
     password_env: str = key(TEXT, "", "Name of the environment variable that holds the password.")
     ssl_ca: str | None = key(

@@ -42,7 +42,12 @@ def stages(settings: Settings, chunk: list[LoggedRows]) -> Iterator[list[Step]]:
     if settings.changefeed.enable_active_active:
         # Rows that came from another cluster are not among the decisions.
         batches = (rows.batch for rows in chunk)
-        yield [step for batch in batches for step in lww_steps(batch, settings.compat, skip_replicated=False)]
+        column = settings.uri.options.commit_ts_column
+        yield [
+            step
+            for batch in batches
+            for step in lww_steps(batch, settings.compat, skip_replicated=False, commit_ts_column=column)
+        ]
         return
     tables: dict[tuple[str, str], list[LoggedRows]] = {}
     for rows in chunk:

@@ -124,7 +124,12 @@ class _Meaning(NamedTuple):
 
 
 _COLUMN = "add the column downstream (the upstream DDL may not have been applied there), then run again"
+_NO_COMMIT_TS = (
+    "only a TiDB that has ACTIVE_ACTIVE tables keeps it: on any other server give the table a column of another name, such as "
+    "`local_commit_ts` BIGINT UNSIGNED NULL, and name it in the sink URI: commit-ts-column=local_commit_ts"
+)
 _VALUE = "make the downstream column as wide as the upstream one, then run again"
+_TYPE = "give the downstream column the type and character set of the upstream one, then run again"
 _LOGIN = "check user and password (the variable named by password-env, TIDEMARK_SINK_PASSWORD or MYSQL_PWD)"
 _RIGHTS = "grant the user SELECT, INSERT, UPDATE and DELETE on the table, and CREATE on tidb_cdc for the progress table"
 _ROOM = "free space on the server, then run again: what was not committed is written then"
@@ -144,8 +149,8 @@ _CODES = {
         "a value does not fit into its column",
         _VALUE + "; an ENUM without a member (number 0) needs a session that is not strict",
     ),
-    1366: _Meaning(RejectedValue, "a value is not one of its column's type or character set", _VALUE),
-    1292: _Meaning(RejectedValue, "a date or number is not one of its column's type", _VALUE),
+    1366: _Meaning(RejectedValue, "a value is not one of its column's type or character set", _TYPE),
+    1292: _Meaning(RejectedValue, "a date or number is not one of its column's type", _TYPE),
     1048: _Meaning(
         RejectedValue,
         "NULL for a column that is NOT NULL downstream",
@@ -156,7 +161,7 @@ _CODES = {
         "a downstream column without default that the upstream table does not have",
         "give the column a default, then run again",
     ),
-    3140: _Meaning(RejectedValue, "text that is not JSON for a JSON column", _VALUE),
+    3140: _Meaning(RejectedValue, "text that is not JSON for a JSON column", _TYPE),
     4025: _Meaning(
         RejectedValue,
         "a check constraint of the downstream table refuses a row",
@@ -221,6 +226,15 @@ _CODES = {
         "check ssl-ca, ssl-cert and ssl-key, and that the certificate names this host",
     ),
 }
+# Codes that mean something else when the server names the hidden column of active-active tables.
+_OF_COMMIT_TS = {
+    1054: _Meaning(MissingColumn, "the downstream table has no column _tidb_commit_ts", _NO_COMMIT_TS),
+    1060: _Meaning(
+        MissingColumn,
+        "the downstream table has a column of its own called _tidb_commit_ts, which the server keeps for itself",
+        f"rename it; {_NO_COMMIT_TS}",
+    ),
+}
 # As storage engines and file functions say it (28 is ENOSPC).
 _FULL_DEVICE = ("no space left", "error 28 ", "errcode: 28")
 
@@ -233,6 +247,8 @@ def explain(code: int, said: str, *, table: str = "", statement: str = "", attem
         message = f"{where}: gave up{tried}, the last error was MySQL {code} ({said}); run again when the server answers: nothing that was committed is lost"
         return ServerUnavailable(message, code=code, table=table, statement=statement)
     meaning = _CODES.get(code) or _Meaning(MysqlError, "the server refuses it", "see the server's message")
+    if "_tidb_commit_ts" in said:
+        meaning = _OF_COMMIT_TS.get(code, meaning)
     if any(word in said.lower() for word in _FULL_DEVICE):
         meaning = _CODES[1021]
     message = f"{where}: {meaning.what} (MySQL {code}: {said}); {meaning.advice}"

@@ -20,13 +20,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tidemark.compat import Compat
+from tidemark.config.uri import DEFAULT_COMMIT_TS_COLUMN
 from tidemark.sinks.mysql.errors import MissingHiddenColumn
 from tidemark.wire import types
 from tidemark.wire.table_info import Column, TableInfo
 from tidemark.wire.types import Kind, decimal_digits
 
 ORIGIN_TS = "_tidb_origin_ts"
-COMMIT_TS = "_tidb_commit_ts"
+COMMIT_TS = DEFAULT_COMMIT_TS_COLUMN
 SOFT_DELETE_TIME = "_tidb_softdelete_time"
 # Texts that an index holds whole, and that may be sent twice.
 _SHORT_TEXTS = (types.STRING, types.VARCHAR, types.VAR_STRING)
@@ -63,7 +64,7 @@ def written_columns(table: TableInfo) -> tuple[Column, ...]:
 
 
 def lww_upsert(table: TableInfo, compat: Compat, *, commit_ts_column: str = COMMIT_TS) -> Statement:
-    """Last write wins. `commit_ts_column` is what a downstream other than TiDB, which has no hidden columns, calls its commit ts."""
+    """Last write wins. `commit_ts_column` is the column for the commit ts of a downstream that has no hidden one: option commit-ts-column of the sink URI."""
     missing = [name for name in compat.active_active_columns if name not in table.columns_by_name]
     if missing:
         way_out = (

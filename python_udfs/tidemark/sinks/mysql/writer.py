@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from tidemark.config import Settings
+from tidemark.config.uri import DEFAULT_MAX_TXN_ROW
 from tidemark.sinks.mysql.connection import Connection, Target
 from tidemark.sinks.mysql.prepared import MOST_PARAMETERS, EncodedRows, encode_rows
 from tidemark.sinks.mysql.retrying import Doing, Retry, Session
@@ -35,7 +36,7 @@ class Limits:
 
     connections: int = 4
     statement_rows: int = 512
-    transaction_rows: int = 2048
+    transaction_rows: int = DEFAULT_MAX_TXN_ROW
     transaction_bytes: int = 8 * 1024 * 1024
 
     @classmethod
@@ -43,7 +44,7 @@ class Limits:
         options = settings.uri.options
         return cls(
             connections=options.worker_count or cls.connections,
-            transaction_rows=options.max_txn_row or cls.transaction_rows,
+            transaction_rows=options.max_txn_row,
         )
 
 

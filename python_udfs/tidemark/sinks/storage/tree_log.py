@@ -98,11 +98,20 @@ def write_tree_log(store: Store, settings: Settings | None, folder: Path) -> Con
 
 
 def _check_origin(folder: Path, shown: str) -> None:
-    """A log holds one tree: ranges that another one has covered would be taken for done."""
+    """A log holds one tree: ranges that another one has covered would be taken for done. A folder of something else stays as it is."""
     try:
-        origin = (folder / _ORIGIN).read_text()
+        names = os.listdir(folder)
     except FileNotFoundError:
         return
+    except NotADirectoryError:
+        raise InvalidTree(f"{folder} is a file; give a folder for the event log") from None
+    if _ORIGIN not in names:
+        if names and not any(_FILE.fullmatch(name) for name in names):
+            raise InvalidTree(
+                f"{folder} is not empty and holds no log of a tree; give a new or an empty folder for the event log"
+            )
+        return
+    origin = (folder / _ORIGIN).read_text()
     if origin != shown:
         raise InvalidTree(
             f"{folder} holds the log of the tree {origin}, not of {shown}; give another folder, "
