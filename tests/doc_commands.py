@@ -99,7 +99,7 @@ class World:
         _copy_project(self.project)
         (self.project / "changefeed.toml").write_text(CHANGEFEED)
         (self.project / "cf.toml").write_text(AVRO_CHANGEFEED)
-        (rules,) = (block for block in blocks("docs/dispatch.md") if block.language == "toml")
+        rules, *_ = (block for block in blocks("docs/dispatch.md") if block.language == "toml")
         (self.project / "rules.toml").write_text(rules.text)
         (self.data / "log").mkdir(parents=True)
         shutil.copy(golden("streams/orders.bin"), self.data / "log")

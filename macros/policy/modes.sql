@@ -34,6 +34,12 @@
 {% endmacro %}
 
 
+{# The rules that say under which names tables are written; none where all keep theirs. #}
+{% macro routing() %}
+  {{ return(tidemark.changefeed_setting('routing')) }}
+{% endmacro %}
+
+
 {# Only the embedded adapter reads changefeed files; elsewhere the defaults hold, and other settings are refused. #}
 {% macro changefeed_setting(name) %}
   {%- set defaults = {
@@ -42,6 +48,7 @@
     'soft_delete_from_zero': true,
     'active_active_columns': ['_tidb_origin_ts', '_tidb_softdelete_time', '_tidb_commit_ts'],
     'case_sensitive': false,
+    'routing': none,
     'filter_rules': ['*.*'],
     'event_filters': [],
     'ignored_start_ts': [],

@@ -56,7 +56,7 @@
 
 {# The columns besides the table's name and version that tell one folder, or series of files, from another. #}
 {% macro folder_columns() %}
-  {%- set columns = ['schema_name', 'table_name', 'table_info_version'] -%}
+  {%- set columns = ['target_schema_name', 'target_table_name', 'table_info_version'] -%}
   {%- if tidemark.changefeed_setting('table_id_paths') -%}
     {% do columns.append('physical_table_id') %}
   {%- elif tidemark.changefeed_setting('partition_folders') -%}

@@ -29,5 +29,5 @@
   key may move from one row to another.
 #}
 {% macro tidb_task_columns() %}
-  {{ return('schema_name, table_name, key' if tidemark.is_active_active_mode() else 'schema_name, table_name') }}
+  {{ return('target_schema_name, target_table_name, key' if tidemark.is_active_active_mode() else 'target_schema_name, target_table_name') }}
 {% endmacro %}

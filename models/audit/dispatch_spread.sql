@@ -21,7 +21,7 @@ final as (
         row_count,
         key_count,
         -- partitions without rows count for the mean
-        max(row_count) over (partition by topic) * partition_count / cast(sum(row_count) over (partition by topic) as double) as skew
+        cast(max(row_count) over (partition by topic) as double) * partition_count / sum(row_count) over (partition by topic) as skew
     from counted
 )
 

@@ -65,6 +65,8 @@ final as (
         seq,
         row_number,
         policy_op as op,
+        target_schema_name,
+        target_table_name,
         rule_number,
         topic,
         partition_expression,

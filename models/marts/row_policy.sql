@@ -13,6 +13,8 @@ described as (
     select
         row_changes.*,
         table_filter.is_replicated,
+        {{ tidemark.routed('table_filter.target_schema_name', 'row_changes.schema_name') }} as target_schema_name,
+        {{ tidemark.routed('table_filter.target_table_name', 'row_changes.table_name') }} as target_table_name,
         {{ tidemark.is_ignored_event() }} as is_ignored,
         coalesce(row_changes.key, concat('["', row_changes.upstream_id, '","', hex(row_changes.row_key), '"]')) as row_identity,
         row_changes.is_active_active or row_changes.is_soft_delete as is_flagged,
@@ -53,6 +55,8 @@ final as (
         upstream_id,
         schema_name,
         table_name,
+        target_schema_name,
+        target_table_name,
         row_identity as key,
         old_key,
         case

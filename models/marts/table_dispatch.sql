@@ -1,4 +1,4 @@
--- one row per table version: the dispatch rule that takes it, its topic, the columns its partition is made from, and of how many
+-- one row per table version: the dispatch rule that takes it, its topic, under which name it is written, the columns its partition is made from, and of how many
 {{ config(materialized='table') }}
 
 with table_versions as (
@@ -7,6 +7,10 @@ with table_versions as (
 
 rules as (
     select * from {{ ref('dispatch_rules') }}
+),
+
+table_filter as (
+    select * from {{ ref('table_filter') }}
 ),
 
 candidates as (
@@ -114,8 +118,11 @@ final as (
             schema_name,
             table_name
         ) as topic,
+        table_filter.target_schema_name,
+        table_filter.target_table_name,
         {{ tidemark.partition_count() }} as partition_count
     from found
+    inner join table_filter using (schema_name, table_name)
 )
 
 select * from final

@@ -1,4 +1,4 @@
--- one row per table that the logs mention: whether the changefeed replicates it, and which row changes of it are left out
+-- one row per table that the logs mention: whether the changefeed replicates it, under which name, and which row changes of it are left out
 {{ config(materialized='table', only_if_changed=true) }}
 
 with tables as (
@@ -14,6 +14,7 @@ judged as (
         tables.*,
         event_filters.ignored_ops,
         event_filters.ignored_columns,
+        {{ tidemark.target_of('tables.schema_name', 'tables.table_name') }} as target,
         tidemark_table_matches(
             cast(array({{ tidemark.text_literals(tidemark.changefeed_setting('filter_rules')) }}) as array<string>),
             {{ tidemark.changefeed_setting('case_sensitive') }},
@@ -35,6 +36,8 @@ final as (
         schema_name,
         table_name,
         any_value(is_replicated) as is_replicated,
+        any_value(target.schema_name) as target_schema_name,
+        any_value(target.table_name) as target_table_name,
         array_distinct(flatten(collect_list(ignored_ops) filter (where is_meant))) as ignored_ops,
         collect_list(ignored_columns) filter (where is_meant and size(ignored_columns) > 0) as ignored_columns
     from judged

@@ -24,8 +24,8 @@ blocks as (
         `offset`,
         seq,
         block,
-        schema_name,
-        table_name,
+        target_schema_name,
+        target_table_name,
         {% if tidemark.are_tables_split() %}dispatcher_id,{% endif %}
         max(table_info_version) as table_info_version,
         max(table_id) as table_id,
@@ -41,9 +41,9 @@ blocks as (
         `offset`,
         seq,
         block,
-        schema_name,
+        target_schema_name,
         {% if tidemark.are_tables_split() %}dispatcher_id,{% endif %}
-        table_name
+        target_table_name
 ),
 
 foldered as (

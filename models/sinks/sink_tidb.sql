@@ -22,7 +22,7 @@ final as (
         policy_op
     from decided
     distribute by {{ tidemark.tidb_task_columns() }}
-    sort by schema_name, table_name, {{ tidemark.applied_order() }}
+    sort by target_schema_name, target_table_name, {{ tidemark.applied_order() }}
 )
 
 select * from final

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
+from tidemark.dispatch.routing import Routing
 from tidemark.logs import open_log, read_exactly
 from tidemark.wire.errors import InvalidField
 from tidemark.wire.registry import decode
@@ -14,18 +15,19 @@ from tidemark.wire.tracker import SchemaInForce, SchemaTracker
 
 
 class LogSchemas:
-    """The schema in force by epoch and seq of a dispatcher.
+    """The schema in force by epoch and seq of a dispatcher. With `routing`, its table knows under which name a sink writes it.
 
     `places`: [upstream_id, dispatcher_id, epoch, seq, file, offset, length] of Handshake and DDL frames, as macros/log/schema_places.sql lists them.
     """
 
-    def __init__(self, places: list[list]):
+    def __init__(self, places: list[list], routing: Routing | None = None):
         self._places: dict[tuple[str, bytes, int], list[tuple[int, str, int, int]]] = {}
         for upstream_id, dispatcher_id, epoch, *place in places:
             key = upstream_id, bytes.fromhex(dispatcher_id), int(epoch)
             self._places.setdefault(key, []).append(tuple(place))
         for found in self._places.values():
             found.sort()
+        self._routing = routing
         self._known: dict[tuple[tuple[str, bytes, int], int], SchemaInForce] = {}
 
     def in_force(self, upstream_id: str, dispatcher_id: bytes, epoch: int, seq: int) -> SchemaInForce:
@@ -36,8 +38,9 @@ class LogSchemas:
             self._known[key, count] = self._follow(dispatcher_id, epoch, places[:count])
         return self._known[key, count]
 
-    @staticmethod
-    def _follow(dispatcher_id: bytes, epoch: int, places: list[tuple[int, str, int, int]]) -> SchemaInForce:
+    def _follow(
+        self, dispatcher_id: bytes, epoch: int, places: list[tuple[int, str, int, int]]
+    ) -> SchemaInForce:
         tracker = SchemaTracker()
         for _, file, offset, length in places:
             with open_log(file) as log:
@@ -48,4 +51,4 @@ class LogSchemas:
                 f"rows of dispatcher {dispatcher_id.hex()} in epoch {epoch}, before which no readable Handshake came",
                 expected="a Handshake",
             )
-        return schema
+        return schema._replace(table=self._routing.table(schema.table)) if self._routing else schema

@@ -197,3 +197,25 @@ def test_report_takes_another_partition_count_for_candidates(tidemark, changefee
 def test_report_needs_at_least_one_key_to_remember(tidemark):
     with pytest.raises(SystemExit):
         tidemark("dispatch-report", LOG, "--sink-uri", URI, "--max-keys", "0")
+
+
+def test_dispatch_shows_under_which_name_a_table_is_sent_and_dispatches_by_its_own(tidemark, changefeed):
+    rules = '{ matcher = ["shop.orders"], partition = "rowid", topic = "{schema}_{table}" }'
+    routed = '{ matcher = ["shop.orders"], target-schema = "archive", target-table = "{schema}_{table}" }'
+    lines = {}
+    for name, text in {"plain": rules, "routed": f"{rules}, {routed}"}.items():
+        file = changefeed(f"[sink]\ndispatchers = [{text}]\n", f"{name}.toml")
+        code, out, _ = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
+        assert code == 0
+        lines[name] = [json.loads(line) for line in out.splitlines()]
+    for plain, sent in zip(lines["plain"], lines["routed"], strict=True):
+        is_orders = plain["table"] == "orders"
+        names = ("archive", "shop_orders") if is_orders else (plain["schema"], plain["table"])
+        assert sent == {**plain, "target_schema": names[0], "target_table": names[1]}
+
+
+def test_dispatch_refuses_two_tables_under_one_name(tidemark, changefeed):
+    file = changefeed('[sink]\ndispatchers = [{ matcher = ["*.*"], target-table = "one" }]\n')
+    code, _, err = tidemark("dispatch", LOG, "--changefeed", file, "--sink-uri", URI)
+    assert code != 0
+    assert "would both be written as shop.one" in err

@@ -151,3 +151,25 @@ def test_schemas_and_registry_are_for_avro_only(capsys):
 
 def test_the_uri_of_the_vectors_is_one_that_nothing_answers():
     assert "schema-registry=http://127.0.0.1:8081" in configs()["avro.precise_long"]["sink_uri"]
+
+
+def test_records_have_the_names_of_the_target_and_subjects_follow_the_topic(tmp_path, capsys):
+    changefeed, uri = (
+        tmp_path / "routed.toml",
+        "kafka://127.0.0.1:9092/t?protocol=avro&schema-registry=http://127.0.0.1:1",
+    )
+    changefeed.write_text(
+        "[sink]\ndispatchers = [ { matcher = ['*.*'], topic = '{schema}_{table}', target-schema = 'archive', target-table = '{table}_y' } ]\n"
+    )
+    assert main(["encode", LOG, "--sink-uri", uri, "--changefeed", str(changefeed), "--schemas"]) == 0
+    shown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (record,) = [
+        json.loads(found["schema"])
+        for found in shown
+        if found["kind"] == "schema" and found["subject"] == "shop_orders-value"
+    ]
+    assert (record["name"], record["namespace"]) == ("orders_y", "default.archive")
+    assert {(row["topic"], row["schema"], row["table"]) for row in shown if row["kind"] == "row"} >= {
+        ("shop_orders", "archive", "orders_y"),
+        ("shop_stock", "archive", "stock_y"),
+    }

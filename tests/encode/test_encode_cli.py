@@ -1,9 +1,11 @@
 """tidemark encode: what it prints and in which order."""
 
+import base64
 import json
 
 import pytest
 
+from routing_support import PLAIN, ROUTED, target
 from support import golden, jsonl
 from tidemark.cli import main
 
@@ -182,3 +184,71 @@ def test_with_row_policy_a_soft_delete_table_without_the_column_is_refused(capfd
     status, _, errors = encode(capfdbinary, log, "--sink-uri", uri, "--row-policy")
     assert status == 2
     assert "aa.nosd is an active-active table and has no column _tidb_softdelete_time" in errors
+
+
+def encode_both(capfdbinary, tmp_path, uri):
+    """What is sent under the names of the source, and under those of the target."""
+    found = []
+    for name, text in {"plain.toml": PLAIN, "routed.toml": ROUTED}.items():
+        (tmp_path / name).write_text(text)
+        status, messages, problem = encode(
+            capfdbinary, golden("streams/evolve.bin"), "--sink-uri", uri, "--changefeed", tmp_path / name
+        )
+        assert (status, problem) == (0, "")
+        found.append(messages)
+    assert len(found[0]) == len(found[1]) > 20
+    return zip(*found, strict=True)
+
+
+def test_messages_have_the_names_of_the_target_and_topics_those_of_the_source(capfdbinary, tmp_path):
+    queries = {}
+    for plain, sent in encode_both(capfdbinary, tmp_path, KAFKA):
+        assert (sent["schema"], sent["table"]) == target(plain["schema"], plain["table"])
+        assert sent["topic"] == plain["topic"]
+        before, after = json.loads(plain["value_text"]), json.loads(sent["value_text"])
+        assert (after["database"], after["table"]) == target(before["database"], before["table"])
+        if sent["kind"] == "ddl":
+            queries[before["sql"]] = after["sql"]
+        kept = ("type", "data", "old", "es", "mysqlType", "pkNames")
+        assert {key: after[key] for key in kept} == {key: before[key] for key in kept}
+    assert queries["create database evo"] == "create database `evo_x`"
+    assert (
+        queries["create table t2 like evo_b.t1_moved"]
+        == "create table `evo_x`.`t2_y` like `moved`.`evo_b_t1_moved`"
+    )
+    assert (
+        queries["rename table evo.t1_renamed to evo_b.t1_moved"]
+        == "rename table `evo_x`.`t1_renamed_y` to `moved`.`evo_b_t1_moved`"
+    )
+    assert queries["create view v1 as select id, a from t2"] == (
+        "create view `evo_x`.`v1_y` as select id, a from `evo_x`.`t2_y` AS `t2`"
+    )
+    assert queries["drop database evo_b"] == "drop database `moved`"
+
+
+def test_csv_lines_have_the_names_of_the_target(capfdbinary, tmp_path):
+    for plain, sent in encode_both(capfdbinary, tmp_path, "file:///x?protocol=csv"):
+        schema, table = target(plain["schema"], plain["table"])
+        before, after = plain["value_text"].split(",", 3), sent["value_text"].split(",", 3)
+        assert after[1:3] == [f'"{table}"', f'"{schema}"']
+        assert (after[0], after[3]) == (before[0], before[3])
+
+
+def test_open_protocol_keys_have_the_names_of_the_target(capfdbinary, tmp_path):
+    uri = "kafka://127.0.0.1:9092/topic?protocol=open-protocol&max-batch-size=1"
+    for plain, sent in encode_both(capfdbinary, tmp_path, uri):
+        for before, after in zip(open_keys(plain), open_keys(sent), strict=True):
+            assert (after.pop("scm"), after.pop("tbl")) == target(before.pop("scm"), before.pop("tbl"))
+            assert after == before
+
+
+def open_keys(message):
+    """The keys of a message of the open protocol: a version, then each with its length, eight bytes each."""
+    raw = message["key_text"].encode() if "key_text" in message else base64.b64decode(message["key"])
+    keys, place = [], 8
+    while place < len(raw):
+        length = int.from_bytes(raw[place : place + 8], "big")
+        key = json.loads(raw[place + 8 : place + 8 + length])
+        keys += [key] if key.get("scm") else []
+        place += 8 + length
+    return keys

@@ -18,6 +18,7 @@ from storage_support import (
     table_named,
 )
 
+from routing_support import PLAIN, ROUTED, target
 from support import golden, jsonl
 from tidemark.config import load
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
@@ -421,3 +422,47 @@ def frames_of(log):
         for frame in scan(file):
             file.seek(frame.offset)
             yield file.read(frame.length)
+
+
+@pytest.mark.parametrize(
+    "query", ["protocol=csv", "protocol=canal-json", "protocol=avro&avro-file-format=container"]
+)
+def test_a_tree_has_the_names_of_the_targets(tmp_path, query):
+    trees = {}
+    for name, text in {"plain": PLAIN, "routed": ROUTED}.items():
+        (tmp_path / f"{name}.toml").write_text(text)
+        given = load(str(tmp_path / f"{name}.toml"), f"file:///x?{query}")
+        write_log_to_tree([log_of("evolve")], given, str(tmp_path / name))
+        trees[name] = files_below(tmp_path / name)
+    schemas = {}
+    for name, tree in trees.items():
+        files = [json.loads(content) for path, content in tree.items() if "/meta/schema_" in path]
+        schemas[name] = {(file["Schema"], file["Table"], file["TableVersion"]): file for file in files}
+    assert schemas["routed"].keys() == {(*target(*key[:2]), key[2]) for key in schemas["plain"]}
+    queries = {file["Query"] for file in schemas["routed"].values()}
+    assert "alter table `evo_x`.`p_y` drop partition p0" in queries
+    assert "create database `moved`" in queries
+    data = {name: {path: tree[path] for path in filter(is_data, tree)} for name, tree in trees.items()}
+    assert data["routed"].keys() == {routed_path(path) for path in data["plain"]}
+    if "csv" in query:
+        for path, content in data["plain"].items():
+            pairs = zip(content.splitlines(), data["routed"][routed_path(path)].splitlines(), strict=True)
+            for before, after in pairs:
+                op, _, _, values = before.decode().split(",", 3)
+                schema, table = target(*path.split("/")[:2])
+                assert after.decode() == f'{op},"{table}","{schema}",{values}'
+    if "canal-json" in query:
+        # The reader also verifies the schema files by their hashes.
+        rows = {
+            name: sorted(
+                (batch.table.schema, batch.table.table, len(batch.changes))
+                for batch in read_tree(str(tmp_path / name))
+            )
+            for name in trees
+        }
+        assert rows["routed"] == sorted((*target(*row[:2]), row[2]) for row in rows["plain"])
+
+
+def routed_path(path: str) -> str:
+    schema, table, *rest = path.split("/")
+    return "/".join([*target(schema, table), *rest])

@@ -31,15 +31,15 @@ this_changefeed as (
     select
         {{ changefeed_id }} as changefeed_id,
         tables.upstream_id,
-        tables.schema_name as database_name,
-        tables.table_name,
+        tables.target_schema_name as database_name,
+        tables.target_table_name as table_name,
         greatest(tables.checkpoint_ts, previous.checkpoint_ts) as checkpoint_ts
     from tables
     left join previous
         on
             tables.upstream_id = previous.upstream_id
-            and tables.schema_name = previous.database_name
-            and tables.table_name = previous.table_name
+            and tables.target_schema_name = previous.database_name
+            and tables.target_table_name = previous.table_name
             and previous.changefeed_id = {{ changefeed_id }}
 ),
 

@@ -15,8 +15,8 @@ with tables as (
 final as (
     select
         upstream_id,
-        schema_name,
-        table_name,
+        target_schema_name as schema_name,
+        target_table_name as table_name,
         checkpoint_ts,
         gone_ts is not null as is_gone
     from tables

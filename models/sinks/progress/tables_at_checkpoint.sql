@@ -25,7 +25,7 @@ table_versions as (
 ),
 
 replicated_tables as (
-    select schema_name, table_name from {{ ref('table_filter') }} where is_replicated
+    select * from {{ ref('table_filter') }} where is_replicated
 ),
 
 name_changes as (
@@ -60,6 +60,8 @@ appeared as (
         reached.upstream_id,
         table_versions.schema_name,
         table_versions.table_name,
+        any_value({{ tidemark.routed('replicated_tables.target_schema_name', 'table_versions.schema_name') }}) as target_schema_name,
+        any_value({{ tidemark.routed('replicated_tables.target_table_name', 'table_versions.table_name') }}) as target_table_name,
         reached.checkpoint_ts,
         max(table_versions.valid_from_ts) as appeared_ts
     from reached
@@ -93,6 +95,8 @@ final as (
         appeared.upstream_id,
         appeared.schema_name,
         appeared.table_name,
+        appeared.target_schema_name,
+        appeared.target_table_name,
         appeared.checkpoint_ts,
         appeared.appeared_ts,
         max(drops.finished_ts) as gone_ts
@@ -108,6 +112,8 @@ final as (
         appeared.upstream_id,
         appeared.schema_name,
         appeared.table_name,
+        appeared.target_schema_name,
+        appeared.target_table_name,
         appeared.checkpoint_ts,
         appeared.appeared_ts
 )

@@ -31,12 +31,14 @@ from tidemark.config.load import load_to_send
 from tidemark.config.settings import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.dispatch.router import Router
+from tidemark.dispatch.routing import Routing
 from tidemark.encode.avro import AvroEncoder
 from tidemark.encode.avro_tables import empty_deletes
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import EncodeError
 from tidemark.encode.open_protocol import OpenProtocolEncoder
 from tidemark.encode.protocol import Encoder, Message, encoder_for, packed
+from tidemark.encode.routed_ddl import routed_statement
 from tidemark.logs import given_logs, open_log
 from tidemark.registry.open import check_url, open_url
 from tidemark.registry.recorded import Recorded
@@ -215,6 +217,7 @@ class _Shown:
         self._router = Router.for_topics(settings)
         self._filter = ChangefeedFilter(settings.changefeed)
         self._sent = SentRows(settings, table_flags=row_policy)
+        self._routing = Routing.of(settings)
         self._seen_ddl: set[tuple[int, int, str]] = set()
         self._settings = settings
         # (schema, table) -> deletes whose messages say nothing
@@ -226,10 +229,10 @@ class _Shown:
         return self._ddl(found) if isinstance(found, DDLEvent) else self._watermark(found)
 
     def _rows(self, batch: RowBatch) -> Iterator[dict[str, Any]]:
-        table, batch = batch.table, self._sent.of(batch)
+        batch = self._sent.of(batch)
         if batch is None:
             return
-        topic = None
+        table, topic = batch.table, None
         if self._router:
             self._router.check(table)
             topic = self._router.route(table.schema, table.table).topic
@@ -246,7 +249,7 @@ class _Shown:
             encoded.error.to_pylist(),
             strict=True,
         ):
-            shown = _shown("row", table.schema, table.table, ts, topic, Message(key, value))
+            shown = _shown("row", table.target_schema, table.target_table, ts, topic, Message(key, value))
             yield shown if error is None else {**shown, "error": error}
 
     def warnings(self) -> list[str]:
@@ -264,14 +267,15 @@ class _Shown:
             return
         self._seen_ddl.add(identity)
         for ddl in statements(event):
-            message = self._encoder.encode_ddl(ddl) if self._filter.takes_ddl(ddl) else None
+            sent = routed_statement(ddl, self._routing) if self._filter.takes_ddl(ddl) else None
+            message = self._encoder.encode_ddl(sent) if sent else None
             if message is not None:
                 topic = (
                     self._router.ddl_topic(ddl.schema, ddl.table, ddl.old_schema, ddl.old_table)
                     if self._router
                     else None
                 )
-                yield _shown("ddl", ddl.schema, ddl.table, ddl.finished_ts, topic, message)
+                yield _shown("ddl", sent.schema, sent.table, ddl.finished_ts, topic, message)
 
     def _watermark(self, ts: int) -> Iterator[dict[str, Any]]:
         message = self._encoder.encode_watermark(ts)

@@ -89,13 +89,11 @@ class DispatcherEntry:
         TEXT,
         "",
         "Schema name to write to: literal text, {schema}, {table}. Empty: as in the source.",
-        unapplied="the source's name is used",
     )
     target_table: str = key(
         TEXT,
         "",
         "Table name to write to: literal text, {schema}, {table}. Empty: as in the source.",
-        unapplied="the source's name is used",
     )
 
 

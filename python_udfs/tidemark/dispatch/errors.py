@@ -27,3 +27,11 @@ class MissingSoftDeleteColumn(DispatchError):
 
 class NoPartitions(DispatchError):
     """The sink has no topics and partitions, or too few for a rule."""
+
+
+class AmbiguousTarget(DispatchError):
+    """A statement about a database whose tables are written to several."""
+
+
+class SharedTarget(DispatchError):
+    """Two tables would be written under one name."""

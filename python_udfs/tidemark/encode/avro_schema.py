@@ -179,8 +179,8 @@ def _record(
             f"{where}: {count} fields would have the Avro name {name!r}; leave one out with column-selectors"
         )
     text = (
-        f'{{"type":"record","name":{_text(avro_name(table.table))},'
-        f'"namespace":{_text(namespace(options.keyspace, table.schema))},"fields":[{",".join([*texts, *more])}]}}'
+        f'{{"type":"record","name":{_text(avro_name(table.target_table))},'
+        f'"namespace":{_text(namespace(options.keyspace, table.target_schema))},"fields":[{",".join([*texts, *more])}]}}'
     )
     return RecordSchema(tuple(fields), text)
 

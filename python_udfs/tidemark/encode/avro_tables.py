@@ -75,15 +75,16 @@ class AvroSchemas:
     def topic(self, table: TableInfo) -> str:
         """Storage has no topics; its subjects are named as if there were one per table."""
         if self._router is None:
-            return f"{table.schema}.{table.table}"
+            return f"{table.target_schema}.{table.target_table}"
         return self._router.route(table.schema, table.table).topic
 
     def _make(self, table: TableInfo) -> TableSchemas:
         names = subjects(self.topic(table))
-        owner = self._tables.setdefault(names[0], (table.schema, table.table))
-        if owner != (table.schema, table.table) and self._one_table_per_topic:
+        target = (table.target_schema, table.target_table)
+        owner = self._tables.setdefault(names[0], target)
+        if owner != target and self._one_table_per_topic:
             raise SharedTopic(
-                f"topic {self.topic(table)!r}: {owner[0]}.{owner[1]} and {table.schema}.{table.table} would share its subjects, but "
+                f"topic {self.topic(table)!r}: {owner[0]}.{owner[1]} and {target[0]}.{target[1]} would share its subjects, but "
                 "with Avro a topic can carry one table only; add a dispatch rule with topic = '{schema}_{table}'"
             )
         chosen = self._columns.of(table)

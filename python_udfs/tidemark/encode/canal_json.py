@@ -218,7 +218,7 @@ class CanalJsonEncoder(RowMessages):
         """Everything in front of the types, for runs of rows that share it."""
         keys = ",".join(json_string(column.name) for column in table.columns if column.is_primary_key)
         start = (
-            f'{{"id":0,"database":{json_string(table.schema)},"table":{json_string(table.table)},'
+            f'{{"id":0,"database":{json_string(table.target_schema)},"table":{json_string(table.target_table)},'
             f'"pkNames":[{keys}],"isDdl":false,"type":"'
         )
         milliseconds = pa.array(commit_ts >> np.uint64(_TS_LOGICAL_BITS)).cast(pa.string())

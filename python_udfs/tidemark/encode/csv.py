@@ -178,7 +178,10 @@ class CsvEncoder(RowMessages):
         self, table: TableInfo, ops: np.ndarray, commit_ts: np.ndarray, is_update: np.ndarray
     ) -> Coded:
         """Everything in front of the columns, made once per run of rows that share it."""
-        letters, (name, schema) = self._words(_OP_LETTERS), self._words([table.table, table.schema])
+        letters, (name, schema) = (
+            self._words(_OP_LETTERS),
+            self._words([table.target_table, table.target_schema]),
+        )
         names = self._delimiter + name + self._delimiter + schema
         first, run = runs(ops, commit_ts, is_update) if self._commit_ts else runs(ops, is_update)
         parts: list[Part] = [Coded(ops[first], pa.array(letters)), names]

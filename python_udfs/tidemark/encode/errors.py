@@ -27,3 +27,11 @@ class InvalidFileName(EncodeError):
 
 class InvalidSchemaFile(EncodeError):
     """A schema file that cannot be read, or that differs from what its name says."""
+
+
+class UnknownStatement(EncodeError):
+    """A DDL statement whose table names cannot be told for sure."""
+
+
+class UnroutableStatement(EncodeError):
+    """A DDL statement that cannot be written for the names its tables are written under."""

@@ -172,7 +172,7 @@ class OpenProtocolEncoder:
         parts: list[Part] = [
             '{"ts":',
             pa.array(commit_ts[first]).cast(pa.string()),
-            f',{_names(table.schema, table.table)},"t":{_ROW}{more}',
+            f',{_names(table.target_schema, table.target_table)},"t":{_ROW}{more}',
         ]
         if table.is_partition:
             parts += [',"ptn":', pa.array(physical_id[first]).cast(pa.string())]

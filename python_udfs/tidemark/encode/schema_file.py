@@ -65,13 +65,16 @@ class SchemaFile:
         """The file that a DDL statement leaves."""
         schema, table, columns = ddl.schema, ddl.table, ()
         if ddl.table_info is not None:
-            schema, table, columns = ddl.table_info.schema, ddl.table_info.table, ddl.table_info.columns
+            info = ddl.table_info
+            schema, table, columns = info.target_schema, info.target_table, info.columns
         return cls(schema, table, ddl.finished_ts, ddl.query, ddl.type, columns, column_ids)
 
     @classmethod
     def of_table(cls, table: TableInfo, version: int, column_ids: bool = False) -> SchemaFile:
         """The file of a table that no DDL statement was seen for."""
-        return cls(table.schema, table.table, version, columns=table.columns, column_ids=column_ids)
+        return cls(
+            table.target_schema, table.target_table, version, columns=table.columns, column_ids=column_ids
+        )
 
     @classmethod
     def parse(cls, content: bytes) -> SchemaFile:

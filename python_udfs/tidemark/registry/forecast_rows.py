@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tidemark.config import Settings
+from tidemark.dispatch.routing import Routing
 from tidemark.encode.avro_schema import subjects
 from tidemark.encode.avro_tables import AvroSchemas
 from tidemark.registry.forecast import Forecast, TableVersion, forecast, snapshot
@@ -18,7 +19,11 @@ def forecast_rows(settings: Settings, versions: Iterable[Mapping[str, Any]]) -> 
     """What the registry will say, for table versions in the order in which their rows come. Nothing without Avro."""
     if settings.protocol != "avro":
         return []
-    given = [(row["upstream_id"], TableVersion(table_of_row(row), row["query"] or "")) for row in versions]
+    routing = Routing.of(settings)
+    given = [
+        (row["upstream_id"], TableVersion(routing.table(table_of_row(row)), row["query"] or ""))
+        for row in versions
+    ]
     # Two upstreams may have equal tables, so they are told apart by the object.
     upstreams = {id(version.table): upstream_id for upstream_id, version in given}
     tables = [version for _, version in given]

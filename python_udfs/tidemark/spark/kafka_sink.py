@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
 from tidemark.config import Settings
+from tidemark.dispatch.routing import Routing
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.kafka.decided import send_decided, send_watermark
 from tidemark.sinks.kafka.prepare import Prepared
@@ -54,8 +55,9 @@ class KafkaWriter(DataSourceArrowWriter):
         self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Acknowledged:
-        schemas = LogSchemas(json.loads(self.options["schemas"]))
-        return Acknowledged(send_decided(self._settings(), iterator, schemas))
+        settings = self._settings()
+        schemas = LogSchemas(json.loads(self.options["schemas"]), Routing.of(settings))
+        return Acknowledged(send_decided(settings, iterator, schemas))
 
     def commit(self, messages: list[Acknowledged | None]) -> None:
         send_watermark(self._settings(), self._prepared().watermark_topics, int(self.options["up_to_ts"]))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, WriterCommitMessage
 
+from tidemark.dispatch.routing import Routing
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.logged_rows import logged_rows
 from tidemark.sinks.mysql.decided import write_decided
@@ -48,8 +49,9 @@ class MysqlWriter(DataSourceArrowWriter):
         self.options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Committed:
-        rows = logged_rows(iterator, LogSchemas(json.loads(self.options["schemas"])))
-        return Committed(write_decided(settings_of(self.options), rows).rows)
+        settings = settings_of(self.options)
+        schemas = LogSchemas(json.loads(self.options["schemas"]), Routing.of(settings))
+        return Committed(write_decided(settings, logged_rows(iterator, schemas)).rows)
 
     def commit(self, messages: list[Committed | None]) -> None:
         """Every task has committed."""

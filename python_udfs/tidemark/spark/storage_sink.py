@@ -21,6 +21,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
+from tidemark.dispatch.routing import Routing
 from tidemark.log_schemas import LogSchemas
 from tidemark.logs import open_log, read_exactly
 from tidemark.sinks.decision_blocks import decisions_of
@@ -54,7 +55,8 @@ class StorageWriter(DataSourceArrowWriter):
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         settings = settings_of(self.options)
-        rows = logged_rows(decisions_of(iterator), LogSchemas(json.loads(self.options["schemas"])))
+        schemas = LogSchemas(json.loads(self.options["schemas"]), Routing.of(settings))
+        rows = logged_rows(decisions_of(iterator), schemas)
         return Staged(
             [stream.to_json() for stream in stage_decided(store_of(settings), self.span, settings, rows)]
         )

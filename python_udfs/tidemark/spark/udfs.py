@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 
 from tidemark.dispatch import TableFilter
+from tidemark.dispatch.routing import Routing
 from tidemark.dispatch.topic import parse_topic
 from tidemark.wire import event_columns as events
 from tidemark.wire.header_columns import HEADER_FIELDS, header_columns
 
+TARGET = pa.struct({"schema_name": pa.string(), "table_name": pa.string()})
 FORECAST = pa.struct(
     {
         "upstream_id": pa.string(),
@@ -91,6 +95,19 @@ def tidemark_topic(
     return pa.array([parse_topic(*row[:4]).name(*row[4:]) for row in rows], pa.string())
 
 
+def tidemark_target(routing: pa.Array, schema_name: pa.Array, table_name: pa.Array) -> pa.Array:
+    """Under which name a table is written, by the rules of `tidemark.dispatch.routing`."""
+    known: dict[str, Routing] = {}
+    answers = []
+    for rules, schema, table in zip(
+        routing.to_pylist(), schema_name.to_pylist(), table_name.to_pylist(), strict=True
+    ):
+        if rules not in known:
+            known[rules] = Routing.of_document(json.loads(rules))
+        answers.append(dict(zip(TARGET.names, known[rules].target(schema, table), strict=True)))
+    return pa.array(answers, TARGET)
+
+
 def tidemark_schema_forecast(settings: pa.Array, versions: pa.Array) -> pa.Array:
     """For lists of table versions, what the schema registry will say to their Avro schemas."""
     # Here, since every worker imports this module and few ask for a forecast.
@@ -115,5 +132,6 @@ UDFS = {
     tidemark_control: events.CONTROL,
     tidemark_table_matches: pa.bool_(),
     tidemark_topic: pa.string(),
+    tidemark_target: TARGET,
     tidemark_schema_forecast: pa.list_(FORECAST),
 }

@@ -116,6 +116,8 @@ class TableInfo:
     charset: str = "utf8mb4"
     collate: str = "utf8mb4_bin"
     comment: str = ""
+    # (schema, table) under which a sink writes it, where that is another name (tidemark.dispatch.routing). Not on the wire.
+    written_to: tuple[str, str] | None = None
     # The bytes this was read from. `dataclasses.replace` drops them, so a changed copy is written anew.
     _raw: bytes | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -188,6 +190,15 @@ class TableInfo:
             return self._raw
         columns = go_json(columns_document(self))
         return go_json(table_document(self)) + columns + LENGTH.pack(len(columns))
+
+    @property
+    def target_schema(self) -> str:
+        """The database that a sink writes it to."""
+        return self.written_to[0] if self.written_to else self.schema
+
+    @property
+    def target_table(self) -> str:
+        return self.written_to[1] if self.written_to else self.table
 
     @cached_property
     def arrow_schema(self) -> pa.Schema:

@@ -24,6 +24,7 @@ from tidemark.config import Settings, load
 from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
 from tidemark.config.secrets import expand_environment, has_plain_secret, redact_uri
+from tidemark.dispatch.routing import routing_document, routing_rules
 from tidemark.errors import TidemarkError
 from tidemark.log_check import check_logs
 from tidemark.spark.session import note_change
@@ -125,6 +126,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         settings = self._settings()
         return {
             "case_sensitive": settings.changefeed.case_sensitive,
+            "routing": routing_document(settings) if routing_rules(settings) else None,
             "filter_rules": list(settings.changefeed.filter_rules),
             "event_filters": [
                 {

@@ -10,6 +10,7 @@ from dbt.adapters.base.meta import AdapterMeta, available
 
 from dbt.adapters.tidemark.sinks import explained
 from tidemark.config import Settings
+from tidemark.dispatch.routing import Routing
 from tidemark.encode.avro_tables import empty_deletes
 from tidemark.log_schemas import LogSchemas
 from tidemark.sinks.kafka.decided import decide_statements
@@ -69,7 +70,8 @@ class KafkaMethods(metaclass=AdapterMeta):
     def versions_without_avro_key(self, rows: list[list], schemas: str) -> list[tuple[str, str, int]]:
         """(schema, table, table version) of the rows whose Avro messages have no key; `rows` as for `prepare_kafka`."""
         with explained():
-            return versions_without_key(self._settings(), *_tables(rows, schemas))
+            settings = self._settings()
+            return versions_without_key(settings, *_tables(settings, rows, schemas))
 
     @available
     def empty_deletes(self, schema: str, table: str, count: int) -> str:
@@ -79,16 +81,16 @@ class KafkaMethods(metaclass=AdapterMeta):
     def _check_columns(self, rows: list[list], schemas: str) -> None:
         settings = self._settings()
         if settings.sink.column_selectors:
-            check_columns(settings, *_tables(rows, schemas))
+            check_columns(settings, *_tables(settings, rows, schemas))
 
     def _register(self, settings: Settings, rows: list[list], schemas: str) -> None:
-        register_schemas(settings, *_tables(rows, schemas))
+        register_schemas(settings, *_tables(settings, rows, schemas))
 
     def _spread_settings(self) -> Settings:
         settings = self._settings()
         return settings_for(settings, Topics(settings).spread(), settings.uri.options.max_message_bytes)
 
 
-def _tables(rows: list[list], schemas: str) -> tuple[list[FirstRow], LogSchemas]:
+def _tables(settings: Settings, rows: list[list], schemas: str) -> tuple[list[FirstRow], LogSchemas]:
     """The first rows of table versions, and where their tables are found."""
-    return [FirstRow(*row[1:]) for row in rows], LogSchemas(json.loads(schemas))
+    return [FirstRow(*row[1:]) for row in rows], LogSchemas(json.loads(schemas), Routing.of(settings))

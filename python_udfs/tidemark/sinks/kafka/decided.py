@@ -16,9 +16,11 @@ import pyarrow.compute as pc
 from tidemark.config import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.dispatch.router import Router
+from tidemark.dispatch.routing import Routing
 from tidemark.encode.ddl import DdlStatement, statements
 from tidemark.encode.parts import runs
 from tidemark.encode.protocol import Encoder, encoder_for
+from tidemark.encode.routed_ddl import routed_statement
 from tidemark.log_schemas import LogSchemas
 from tidemark.logs import open_log, read_exactly
 from tidemark.sinks.kafka.sender import Sender, refuse_errors
@@ -31,7 +33,7 @@ DDL = "ddl"
 
 def send_decided(settings: Settings, decisions: Iterable[pa.RecordBatch], schemas: LogSchemas) -> int:
     """How many messages were sent; all are acknowledged."""
-    encoder, stream = encoder_for(settings), _Stream(decisions)
+    encoder, routing, stream = encoder_for(settings), Routing.of(settings), _Stream(decisions)
     with Sender(settings) as sender:
         while True:
             for chunk in logged_rows(stream.rows(), schemas):
@@ -39,7 +41,7 @@ def send_decided(settings: Settings, decisions: Iterable[pa.RecordBatch], schema
             decision = stream.statement()
             if decision is None:
                 break
-            _send_statement(sender, encoder, decision)
+            _send_statement(sender, encoder, routing, decision)
         sender.flush()
         return sender.sent
 
@@ -72,6 +74,7 @@ class StatementDecision:
 def decide_statements(settings: Settings, places: Iterable[tuple[str, int]]) -> list[StatementDecision]:
     """Where the DDL statements of the events at some places go. None where the protocol says nothing of DDL, or the changefeed leaves them out."""
     router, encoder, kept = Router(settings), encoder_for(settings), ChangefeedFilter(settings.changefeed)
+    routing = Routing.of(settings)
     return [
         StatementDecision(
             file,
@@ -83,7 +86,7 @@ def decide_statements(settings: Settings, places: Iterable[tuple[str, int]]) -> 
         )
         for file, offset in places
         for number, ddl in enumerate(_statements_at(file, offset))
-        if kept.takes_ddl(ddl) and encoder.encode_ddl(ddl) is not None
+        if kept.takes_ddl(ddl) and encoder.encode_ddl(routed_statement(ddl, routing)) is not None
         for partition in router.ddl_partitions(settings.protocol)
     ]
 
@@ -144,9 +147,9 @@ def _send_rows(sender: Sender, encoder: Encoder, chunk: list[LoggedRows]) -> Non
         )
 
 
-def _send_statement(sender: Sender, encoder: Encoder, decision: dict) -> None:
+def _send_statement(sender: Sender, encoder: Encoder, routing: Routing, decision: dict) -> None:
     ddl = _statements_at(decision["file"], decision["offset"])[decision["row_number"]]
-    message = encoder.encode_ddl(ddl)
+    message = encoder.encode_ddl(routed_statement(ddl, routing))
     if message is not None:
         what = f"DDL of {ddl.schema}.{ddl.table} (finished ts {ddl.finished_ts})"
         sender.event(decision["topic"], decision["partition"], message, what)

@@ -51,7 +51,7 @@ def stages(settings: Settings, chunk: list[LoggedRows]) -> Iterator[list[Step]]:
         return
     tables: dict[tuple[str, str], list[LoggedRows]] = {}
     for rows in chunk:
-        tables.setdefault((rows.batch.table.schema, rows.batch.table.table), []).append(rows)
+        tables.setdefault((rows.batch.table.target_schema, rows.batch.table.target_table), []).append(rows)
     for stage in zip_longest(*map(runs, tables.values())):
         yield [step for batch in stage if batch is not None for step in normal_steps(batch)]
 

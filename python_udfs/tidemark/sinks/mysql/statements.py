@@ -21,6 +21,7 @@ from dataclasses import dataclass
 
 from tidemark.compat import Compat
 from tidemark.config.uri import DEFAULT_COMMIT_TS_COLUMN
+from tidemark.encode.ddl_names import quote
 from tidemark.sinks.mysql.errors import MissingHiddenColumn
 from tidemark.wire import types
 from tidemark.wire.table_info import Column, TableInfo
@@ -31,10 +32,6 @@ COMMIT_TS = DEFAULT_COMMIT_TS_COLUMN
 SOFT_DELETE_TIME = "_tidb_softdelete_time"
 # Texts that an index holds whole, and that may be sent twice.
 _SHORT_TEXTS = (types.STRING, types.VARCHAR, types.VAR_STRING)
-
-
-def quote(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def qualified(schema: str, table: str) -> str:
@@ -102,8 +99,8 @@ def insert_rows(table: TableInfo) -> Statement:
 def delete_rows(table: TableInfo) -> Statement:
     """Deletes of a table with a key, by the key."""
     key = handle_columns(table)
-    head = f"DELETE FROM {qualified(table.schema, table.table)} WHERE "
-    shown = f"{table.schema}.{table.table}"
+    head = f"DELETE FROM {_target(table)} WHERE "
+    shown = _shown(table)
     if len(key) == 1:
         return Statement("delete", shown, key, f"{head}{quote(key[0].name)} IN (", "?", tail=")")
     row = "(" + " AND ".join(f"{quote(column.name)} = ?" for column in key) + ")"
@@ -117,9 +114,9 @@ def delete_whole_row(table: TableInfo) -> Statement:
     ]
     return Statement(
         "delete",
-        f"{table.schema}.{table.table}",
+        _shown(table),
         tuple(column for column, _ in conditions),
-        f"DELETE FROM {qualified(table.schema, table.table)} WHERE ",
+        f"DELETE FROM {_target(table)} WHERE ",
         " AND ".join(condition for _, condition in conditions),
         tail=" LIMIT 1",
         most_rows=1,
@@ -138,8 +135,16 @@ def has_other_unique_keys(table: TableInfo) -> bool:
 def _insert(verb: str, kind: str, table: TableInfo, columns: Sequence[Column]) -> Statement:
     names = ",".join(quote(column.name) for column in columns)
     row = "(" + ",".join("?" * len(columns)) + ")"
-    head = f"{verb} INTO {qualified(table.schema, table.table)} ({names}) VALUES "
-    return Statement(kind, f"{table.schema}.{table.table}", tuple(columns), head, row)
+    head = f"{verb} INTO {_target(table)} ({names}) VALUES "
+    return Statement(kind, _shown(table), tuple(columns), head, row)
+
+
+def _target(table: TableInfo) -> str:
+    return qualified(table.target_schema, table.target_table)
+
+
+def _shown(table: TableInfo) -> str:
+    return f"{table.target_schema}.{table.target_table}"
 
 
 def _with_tail(statement: Statement, tail: str) -> Statement:

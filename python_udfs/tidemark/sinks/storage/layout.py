@@ -22,10 +22,12 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from tidemark.dispatch.routing import Routing
 from tidemark.encode import paths
 from tidemark.encode.ddl import DdlStatement
 from tidemark.encode.parts import runs
 from tidemark.encode.paths import DataFolder
+from tidemark.encode.routed_ddl import routed_statement
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.storage.errors import StorageError
 from tidemark.wire.ids import id_text
@@ -76,6 +78,7 @@ class StorageLayout:
         self._partitions = sink.enable_partition_separator
         self._date_separator = sink.date_separator
         self._zone = _zone(options.time_zone)
+        self.routing = Routing.of(settings)
 
     def stream(
         self,
@@ -87,8 +90,8 @@ class StorageLayout:
     ) -> FolderStream:
         """The stream of a row."""
         return FolderStream(
-            table.schema,
-            table.table,
+            table.target_schema,
+            table.target_table,
             table_info_version,
             physical_table_id if self.table_id_paths else None,
             physical_table_id
@@ -141,7 +144,7 @@ class StorageLayout:
         return SchemaFile.of_table(table, version, self.column_ids)
 
     def schema_file_of_ddl(self, ddl: DdlStatement) -> SchemaFile:
-        return SchemaFile.of_ddl(ddl, self.column_ids)
+        return SchemaFile.of_ddl(routed_statement(ddl, self.routing), self.column_ids)
 
 
 def _zone(name: str) -> tzinfo:

@@ -13,11 +13,13 @@ range of a run excludes such rows, so nothing is ever dropped.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
 from tidemark.encode import paths
 from tidemark.encode.ddl import statements
 from tidemark.encode.errors import InvalidSchemaFile
+from tidemark.encode.routed_ddl import routed_statement
 from tidemark.encode.schema_file import SchemaFile
 from tidemark.sinks.storage.errors import InvalidTree
 from tidemark.sinks.storage.filesystem import Store
@@ -57,8 +59,12 @@ def _files_of(
     """Schema files with the id of their table."""
     taken = [ddl for ddl in statements(event) if kept is None or kept.takes_ddl(ddl)]
     if taken and event.ddl_type == EXCHANGE_PARTITION:
-        files = _exchanged(event, layout)
-        return [item for item in files if kept is None or kept.takes_table(item[0].schema, item[0].table)]
+        query = routed_statement(taken[0], layout.routing).query
+        return [
+            (_at_target(file, query, layout), table_id)
+            for file, table_id in _exchanged(event, layout)
+            if kept is None or kept.takes_table(file.schema, file.table)
+        ]
     return [
         (layout.schema_file_of_ddl(ddl), ddl.table_info.table_id if ddl.table_info else None) for ddl in taken
     ]
@@ -84,6 +90,11 @@ def _exchanged(event: DDLEvent, layout: StorageLayout) -> list[tuple[SchemaFile,
         )
         found.append((file, extra[1].table_id))
     return found
+
+
+def _at_target(file: SchemaFile, query: str, layout: StorageLayout) -> SchemaFile:
+    schema, table = layout.routing.target(file.schema, file.table)
+    return replace(file, schema=schema, table=table, query=query if file.query else "")
 
 
 class SchemaVersions:
