@@ -4,15 +4,6 @@
 {% endmacro %}
 
 
-{# What the Kafka sink has to send now. #}
-{% macro kafka_range() %}
-  {%- if not tidemark.is_kafka_sink() -%}
-    {{ return({'after_ts': 0, 'up_to_ts': 0, 'condition': 'false'}) }}
-  {%- endif -%}
-  {{ return(tidemark.sink_range(tidemark.sink_checkpoint('kafka'))) }}
-{% endmacro %}
-
-
 {# Whether models are built by this command. Others, such as `dbt docs generate`, compile them without asking brokers. #}
 {% macro is_running() %}
   {{ return(execute and flags.WHICH in ['run', 'build']) }}
@@ -32,7 +23,7 @@
 {# The DDL statements of a range as decisions of the Kafka sink. #}
 {% macro kafka_statements(range) %}
   {%- set statements = [] -%}
-  {%- if range.up_to_ts > range.after_ts and tidemark.is_running() -%}
+  {%- if range.has_rows and tidemark.is_running() -%}
     {%- set statements = adapter.kafka_statements(tidemark.sink_ddl_places(range)) -%}
   {%- endif -%}
   select * from values
@@ -49,11 +40,10 @@
 
 {# Options of the Kafka sink, rendered when it runs: topics are there and schemas registered from here on. None when there is nothing to send. #}
 {% macro kafka_sink_options() %}
-  {%- set range = tidemark.kafka_range() -%}
-  {% do tidemark.warn_of_late_transactions(range) %}
-  {%- if range.up_to_ts <= range.after_ts -%}
+  {%- if not tidemark.is_kafka_sink() or not tidemark.begin_range('kafka') -%}
     {{ return(none) }}
   {%- endif -%}
+  {%- set range = tidemark.sink_range('kafka') -%}
   {%- set schemas = tojson(tidemark.sink_schemas(range)) -%}
   {% do tidemark.warn_of_empty_deletes(range, schemas) %}
   {%- set known = [] -%}

@@ -12,7 +12,9 @@
   {%- if not tidemark.is_tidb_sink() or not tidemark.is_active_active_mode() -%}
     {{ return(none) }}
   {%- endif -%}
-  {%- if tidemark.sink_checkpoint('tidb') <= tidemark.sink_checkpoint('progress') -%}
+  {%- set written, told = tidemark.noted_position('tidb'), tidemark.noted_position('progress') -%}
+  {#- late rows move the batch, and may be those of tables that have no row yet -#}
+  {%- if written.checkpoint_ts <= told.checkpoint_ts and written.batch_id == told.batch_id and written.plan_id == told.plan_id -%}
     {{ return(none) }}
   {%- endif -%}
   {%- set seconds = run_query(
@@ -28,8 +30,16 @@
 
 {# Post-hook of the writer of the progress table: when it was written, and up to which checkpoint. #}
 {% macro note_progress_update() %}
+  {%- set written = tidemark.noted_position('tidb') -%}
   {{ return(tidemark.add_checkpoint_sql(
-    'progress', tidemark.sink_checkpoint('progress'), tidemark.sink_checkpoint('tidb'),
-    'count(*)', ref('tables_at_checkpoint') ~ ' where gone_ts is null'
+    'progress',
+    {
+      'previous_checkpoint_ts': tidemark.noted_position('progress').checkpoint_ts,
+      'checkpoint_ts': written.checkpoint_ts,
+      'row_count': 'count(*)',
+      'batch_id': written.batch_id,
+      'plan_id': tidemark.text_literal(written.plan_id)
+    },
+    ref('tables_at_checkpoint') ~ ' where gone_ts is null'
   )) }}
 {% endmacro %}

@@ -6,24 +6,17 @@
 {% endmacro %}
 
 
-{# What the storage sink has to send now. The checkpoint of the tree itself is the truth. #}
-{% macro storage_range() %}
-  {{ return(tidemark.sink_range(adapter.storage_checkpoint() if execute and tidemark.is_storage_sink() else 0)) }}
-{% endmacro %}
-
-
 {# Options of the storage sink, rendered when it runs: the tree is this run's from here on. None when there is nothing to send. #}
 {% macro storage_sink_options() %}
   {%- if not tidemark.is_storage_sink() -%}
     {{ return(none) }}
   {%- endif -%}
   {%- set tree = adapter.open_storage_tree(model.name) -%}
-  {% do tidemark.refuse_lost_tree(tree.checkpoint, tidemark.sink_checkpoint('storage')) %}
-  {%- set range = tidemark.sink_range(tree.checkpoint) -%}
-  {% do tidemark.warn_of_late_transactions(range) %}
-  {%- if range.up_to_ts <= range.after_ts -%}
+  {% do tidemark.refuse_lost_tree(tree.checkpoint, tidemark.noted_position('storage').checkpoint_ts) %}
+  {%- if not tidemark.begin_range('storage') -%}
     {{ return(none) }}
   {%- endif -%}
+  {%- set range = tidemark.sink_range('storage') -%}
   {%- set schemas = tojson(tidemark.sink_schemas(range)) -%}
   {% do tidemark.warn_of_empty_deletes(range, schemas) %}
   {%- if tidemark.changefeed_setting('protocol') == 'avro' or tidemark.changefeed_setting('has_column_selectors') -%}
@@ -37,6 +30,8 @@
     'lease': tree.lease,
     'after_ts': range.after_ts,
     'up_to_ts': range.up_to_ts,
+    'takes_late_rows': tojson(range.late.decision == 'send'),
+    'position': tojson({'batch_id': range.up_to_batch, 'log_row_count': range.log_row_count}),
     'schemas': schemas,
     'ddl': tojson(tidemark.sink_ddl_places(range))
   }) }}

@@ -4,23 +4,12 @@
 {% endmacro %}
 
 
-{# What the database sink has to write now. #}
-{% macro tidb_range() %}
-  {{ return(tidemark.sink_range(tidemark.sink_checkpoint('tidb'))) }}
-{% endmacro %}
-
-
 {# Options of the database sink, rendered when it runs; none when there is nothing to write. #}
 {% macro tidb_sink_options() %}
-  {%- if not tidemark.is_tidb_sink() -%}
+  {%- if not tidemark.is_tidb_sink() or not tidemark.begin_range('tidb') -%}
     {{ return(none) }}
   {%- endif -%}
-  {%- set range = tidemark.tidb_range() -%}
-  {% do tidemark.warn_of_late_transactions(range) %}
-  {%- if range.up_to_ts <= range.after_ts -%}
-    {{ return(none) }}
-  {%- endif -%}
-  {{ return({'settings': adapter.sink_settings(), 'schemas': tojson(tidemark.sink_schemas(range))}) }}
+  {{ return({'settings': adapter.sink_settings(), 'schemas': tojson(tidemark.sink_schemas(tidemark.sink_range('tidb')))}) }}
 {% endmacro %}
 
 

@@ -1,4 +1,4 @@
--- one row per run of a sink that sent something: everything up to the checkpoint is there; sinks add their rows when done
+-- one row per run of a sink that sent or skipped something: everything up to the checkpoint is there; sinks add their rows when done
 {{ config(materialized='incremental', partition_by='sink', full_refresh=false, on_schema_change='append_new_columns') }}
 
 with final as (
@@ -10,6 +10,11 @@ with final as (
         cast(null as bigint) as row_count,
         cast(null as timestamp) as written_at,
         cast(null as bigint) as file_count,
+        cast(null as bigint) as late_row_count,
+        cast(null as string) as late_rows,
+        cast(null as bigint) as batch_id,
+        cast(null as string) as plan_id,
+        cast(null as bigint) as log_row_count,
         cast(null as string) as sink
     from values (1) as nothing (one)
     where false

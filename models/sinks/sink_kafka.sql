@@ -1,6 +1,7 @@
 -- one row per message that goes to Kafka: the decision by which a task finds a row change or a DDL statement in the log
 -- depends_on: {{ ref('int_transactions') }}, {{ ref('int_checkpoints') }}, {{ ref('int_row_changes') }}, {{ ref('row_policy') }}
--- depends_on: {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('sink_checkpoints') }}
+-- depends_on: {{ ref('log_segments') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('sink_checkpoints') }}
+-- depends_on: {{ ref('table_filter') }}
 -- depends_on: {{ ref('table_dispatch') }}, {{ ref('schema_forecast') }} (what the registry will refuse is known before)
 {{ config(
     materialized='sink',
@@ -9,7 +10,7 @@
     post_hook="{{ tidemark.note_sink_checkpoint('kafka') }}"
 ) }}
 
-{% set range = tidemark.kafka_range() %}
+{% set range = tidemark.sink_range('kafka') %}
 
 with row_dispatch as (
     select * from {{ ref('row_dispatch') }} where {{ range.condition }}
@@ -49,7 +50,7 @@ decided as (
     from statements
 ),
 
--- one task sends a partition; a statement comes after the rows up to its finish ts
+-- one task sends a partition; a statement comes after the rows up to its finish ts, and what is late after the range
 final as (
     select
         upstream_id,
@@ -61,7 +62,9 @@ final as (
         partition
     from decided
     distribute by topic, partition
-    sort by topic, partition, commit_ts, policy_op = 'ddl', start_ts, upstream_id, physical_table_id, seq, row_number
+    sort by
+        topic, partition, commit_ts <= {{ range.after_ts }},
+        commit_ts, policy_op = 'ddl', start_ts, upstream_id, physical_table_id, seq, row_number
 )
 
 select * from final

@@ -1,5 +1,6 @@
 -- one row per up to 64 row changes of a transaction that go into the storage tree: how a task finds them in the log
--- depends_on: {{ ref('int_transactions') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}
+-- depends_on: {{ ref('int_transactions') }}, {{ ref('int_checkpoints') }}, {{ ref('int_row_changes') }}, {{ ref('table_filter') }}
+-- depends_on: {{ ref('log_segments') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('sink_checkpoints') }}
 {{ config(
     materialized='sink',
     sink_format='tidemark_storage',
@@ -13,7 +14,7 @@ with decided as (
         cast(row_number div 64 as int) as block,
         shiftleft(1L, row_number % 64) as row_bit
     from {{ ref('row_policy') }}
-    where policy_op is not null and {{ tidemark.storage_range().condition }}
+    where policy_op is not null and {{ tidemark.sink_range('storage').condition }}
 ),
 
 -- the numbers are the same in all rows of a transaction

@@ -15,18 +15,24 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture(scope="session")
-def mariadb(tmp_path_factory):
-    """A session on a server of this test run."""
+def mariadb_uri(tmp_path_factory):
+    """A server of this test run."""
     try:
         driver()
     except DriverMissing as missing:
         pytest.skip(str(missing))
     server = MariaDb(tmp_path_factory.mktemp("mariadb_models"), "--innodb-flush-log-at-trx-commit=2")
     server.start()
-    connection = Connection(Target.from_settings(load(None, server.uri), {}))
+    yield server.uri
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def mariadb(mariadb_uri):
+    """A session on it."""
+    connection = Connection(Target.from_settings(load(None, mariadb_uri), {}))
     yield connection
     connection.close()
-    server.stop()
 
 
 @pytest.fixture(scope="module")

@@ -26,12 +26,18 @@ from tidemark.sinks.storage.index import Numbering
 from tidemark.sinks.storage.journal import read_checkpoint
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.log_driver import stage, write_log_to_tree
-from tidemark.sinks.storage.publish import open_tree, publish
+from tidemark.sinks.storage.publish import open_tree, planned_position, publish
+from tidemark.sinks.storage.record import Position
 from tidemark.sinks.storage.span import Span
 
 DIGITS = 6
 GIVEN = {"file_index_digit": DIGITS}
 FOLDER, INDEX = "db/t/10", "db/t/10/meta/CDC.index"
+# The steps of a publication that has no schema file to write.
+PUBLISHING = {
+    *("before-journal", "journal-written", "data-file-placed", "index-written", "before-metadata"),
+    *("record-written", "metadata-written", "staged-file-removed", "journal-removed"),
+}
 
 
 def rows(*ids: int, ts: int = 20):
@@ -42,11 +48,11 @@ def visible_below(folder):
     return {path: data for path, data in files_below(folder).items() if not path.startswith(WORK)}
 
 
-def run(store, *batches, end, given=None, schema_files=None):
+def run(store, *batches, end, given=None, schema_files=None, late=False, position=None):
     given = given or settings(**GIVEN)
     layout = StorageLayout(given)
     with open_tree(store) as tree:
-        span = Span(tree.checkpoint, end)
+        span = Span(tree.checkpoint, end, takes_late_rows=late)
         staged = stage(store, span, layout, given, [(batch, 10) for batch in batches])
         return publish(
             store,
@@ -56,6 +62,7 @@ def run(store, *batches, end, given=None, schema_files=None):
             staged,
             schema_files or {},
             accept_missing_files=given.accepts_missing_files,
+            position=position,
         )
 
 
@@ -183,6 +190,47 @@ def test_a_run_without_rows_moves_the_checkpoint(store, tmp_path):
         "metadata": b'{"checkpoint-ts":50}',
         RECORD: b'{"format": 1, "checkpoint": 50, "announced": []}',
     }
+
+
+def in_two_batches(store):
+    """A tree whose second run has nothing but rows that came late for the first one."""
+    first, second = Position(1, 2), Position(2, 3)
+    if planned_position(store) == (0, None):
+        run(store, rows(1, 2), end=100, position=first)
+    if planned_position(store) == (100, first):
+        run(store, rows(3, ts=15), end=100, late=True, position=second)
+    open_tree(store).lease.release()
+    assert planned_position(store) == (100, second)
+
+
+def test_late_rows_become_further_files_and_the_checkpoint_stays(store, tmp_path):
+    in_two_batches(store)
+    assert read_checkpoint(store) == 100
+    assert (tmp_path / FOLDER / "CDC000002.csv").read_text().startswith('"I","t","db",15,3')
+    assert [finding.code for finding in examine(store, settings(**GIVEN)).findings] == ["files-overlap"]
+    again = run(store, rows(3, ts=15), end=100, late=True, position=Position(2, 3))
+    assert not again.wrote
+
+
+@pytest.mark.parametrize("point", [point for point in faults.FAULT_POINTS if point in PUBLISHING])
+def test_a_crash_while_late_rows_are_published_sends_them_once(tmp_path, monkeypatch, point):
+    in_two_batches(LocalStore(str(tmp_path / "undisturbed")))
+    store = LocalStore(str(tmp_path / "tree"))
+    run(store, rows(1, 2), end=100, position=Position(1, 2))
+
+    class Crash(BaseException):
+        pass
+
+    def crash(at):
+        if at == point:
+            raise Crash
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tidemark.sinks.storage.journal.faults.point", crash)
+        with pytest.raises(Crash):
+            in_two_batches(store)
+    in_two_batches(store)
+    assert visible_below(tmp_path / "tree") == visible_below(tmp_path / "undisturbed")
 
 
 def test_two_tasks_of_one_stream_are_refused(store):

@@ -7,7 +7,7 @@
 {% set changefeed_id = tidemark.text_literal(tidemark.changefeed_id()) %}
 
 with tables as (
-    select * from {{ ref('tables_at_checkpoint') }} where gone_ts is null
+    select * from {{ ref('tables_at_checkpoint') }}
 ),
 
 -- what this model held before; other changefeeds may write to it, too
@@ -26,14 +26,16 @@ previous as (
     {% endif %}
 ),
 
--- a checkpoint never moves back
+-- a checkpoint never moves back, unless it turns out that it has passed a row change which was not sent
 this_changefeed as (
     select
         {{ changefeed_id }} as changefeed_id,
         tables.upstream_id,
         tables.target_schema_name as database_name,
         tables.target_table_name as table_name,
-        greatest(tables.checkpoint_ts, previous.checkpoint_ts) as checkpoint_ts
+        least(
+            greatest(tables.checkpoint_ts, previous.checkpoint_ts), tables.first_unsent_ts - 1
+        ) as checkpoint_ts
     from tables
     left join previous
         on
@@ -41,12 +43,25 @@ this_changefeed as (
             and tables.target_schema_name = previous.database_name
             and tables.target_table_name = previous.table_name
             and previous.changefeed_id = {{ changefeed_id }}
+    where tables.gone_ts is null
+),
+
+-- what other changefeeds have written, and what this one has written to another sink
+kept as (
+    select previous.*
+    from previous
+    left anti join tables
+        on
+            previous.upstream_id = tables.upstream_id
+            and previous.database_name = tables.target_schema_name
+            and previous.table_name = tables.target_table_name
+            and previous.changefeed_id = {{ changefeed_id }}
 ),
 
 final as (
     select * from this_changefeed
     union all
-    select * from previous where changefeed_id <> {{ changefeed_id }}
+    select * from kept
 )
 
 select * from final

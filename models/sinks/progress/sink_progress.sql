@@ -20,7 +20,7 @@ final as (
         checkpoint_ts,
         gone_ts is not null as is_gone
     from tables
-    where gone_ts is null or gone_ts > {{ tidemark.sink_checkpoint('progress') }}
+    where gone_ts is null or gone_ts > {{ tidemark.noted_position('progress').checkpoint_ts }}
 )
 
 select * from final

@@ -28,6 +28,10 @@ replicated_tables as (
     select * from {{ ref('table_filter') }} where is_replicated
 ),
 
+unsent_rows as (
+    select * from {{ ref('unsent_rows') }} where changefeed_id = {{ tidemark.text_literal(tidemark.changefeed_id()) }}
+),
+
 name_changes as (
     select
         upstream_id,
@@ -90,7 +94,7 @@ drops as (
 ),
 
 -- a name that a statement drops and adds, as when two tables change names, is there
-final as (
+still_there as (
     select
         appeared.upstream_id,
         appeared.schema_name,
@@ -116,6 +120,26 @@ final as (
         appeared.target_table_name,
         appeared.checkpoint_ts,
         appeared.appeared_ts
+),
+
+-- a table is written up to the first row change of it that was not sent
+final as (
+    select
+        still_there.upstream_id,
+        still_there.schema_name,
+        still_there.table_name,
+        still_there.target_schema_name,
+        still_there.target_table_name,
+        least(still_there.checkpoint_ts, unsent_rows.first_unsent_ts - 1) as checkpoint_ts,
+        still_there.appeared_ts,
+        still_there.gone_ts,
+        unsent_rows.first_unsent_ts
+    from still_there
+    left join unsent_rows
+        on
+            still_there.upstream_id = unsent_rows.upstream_id
+            and still_there.schema_name = unsent_rows.schema_name
+            and still_there.table_name = unsent_rows.table_name
 )
 
 select * from final

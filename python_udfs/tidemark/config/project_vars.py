@@ -21,6 +21,7 @@ from tidemark.config.uri import is_uri
 from tidemark.time_zones import is_known
 
 ON_BAD_FRAME = ("quarantine", "fail")
+LATE_ROWS = ("fail", "send", "skip")
 TABLE_FORMATS = ("parquet", "delta")
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 SYNC_POINT = "sync_point"
@@ -170,6 +171,7 @@ VARS = {
     "sink_uri": _text,
     "compat": _compat,
     "on_bad_frame": _one_of(*ON_BAD_FRAME),
+    "late_rows": _one_of(*LATE_ROWS),
     "table_format": _one_of(*TABLE_FORMATS),
     "as_of_ts": _snapshot,
     "replication_lag_seconds": _seconds,

@@ -3,7 +3,8 @@
 Name          tidemark_storage
 Options       settings           changefeed, sink URI and compat, as spark/sink_settings.py makes it
               lease              token of the lease of the tree, which the driver holds over the whole run
-              after_ts, up_to_ts the range of the run
+              after_ts, up_to_ts the range of the run; with takes_late_rows (true, false) there are rows from before it, too
+              position           how much of the logs the tree has then (sinks/storage/record.py), as JSON
               schemas            places of the tables in force, as for tidemark_row_changes
               ddl                JSON list of [file, offset, length]: the DDL statements of the range, by finish ts
 Rows          decisions in blocks (sinks/decision_blocks.py), all of a folder in one task, sorted by folder and then as their rows are to stand in the files
@@ -30,6 +31,7 @@ from tidemark.sinks.storage.filesystem import store_of
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.lease import Lease
 from tidemark.sinks.storage.publish import publish
+from tidemark.sinks.storage.record import Position
 from tidemark.sinks.storage.report import Report, write_report
 from tidemark.sinks.storage.schema_versions import schema_files_of_ddl
 from tidemark.sinks.storage.span import Span
@@ -51,7 +53,9 @@ class Staged(WriterCommitMessage):
 class StorageWriter(DataSourceArrowWriter):
     def __init__(self, options: dict[str, str]):
         self.options = options
-        self.span = Span(int(options["after_ts"]), int(options["up_to_ts"]))
+        self.span = Span(
+            int(options["after_ts"]), int(options["up_to_ts"]), json.loads(options["takes_late_rows"])
+        )
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         settings = settings_of(self.options)
@@ -78,6 +82,7 @@ class StorageWriter(DataSourceArrowWriter):
             staged,
             schema_files,
             accept_missing_files=settings.accepts_missing_files,
+            position=Position(**json.loads(self.options["position"])),
         )
         files = [file for stream in staged for file in stream.files]
         rows, warnings = sum(file.rows for file in files), [*warnings, *published.warnings]

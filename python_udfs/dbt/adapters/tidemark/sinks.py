@@ -20,7 +20,7 @@ from tidemark.config import load
 from tidemark.config.secrets import expand_environment
 from tidemark.errors import TidemarkError
 from tidemark.sinks.storage.filesystem import open_store, store_of
-from tidemark.sinks.storage.publish import OpenTree, open_tree, planned_checkpoint
+from tidemark.sinks.storage.publish import OpenTree, open_tree, planned_position
 from tidemark.sinks.storage.report import read_report, take_report
 from tidemark.sinks.storage.tree_log import write_tree_log
 from tidemark.spark.sink_settings import settings_option
@@ -43,10 +43,12 @@ class SinkMethods(metaclass=AdapterMeta):
         )
 
     @available
-    def storage_checkpoint(self) -> int:
-        """How far the tree of the sink URI is, without touching it."""
+    def storage_position(self) -> dict[str, Any]:
+        """How far the tree of the sink URI is, without touching it: its checkpoint, and how much of the logs it has, where that is known."""
         with explained():
-            return planned_checkpoint(store_of(self._settings()))
+            checkpoint, position = planned_position(store_of(self._settings()))
+        known = asdict(position) if position else dict.fromkeys(("batch_id", "log_row_count"))
+        return {"checkpoint_ts": checkpoint, **known}
 
     @available
     def open_storage_tree(self, model: str) -> dict[str, Any]:

@@ -47,7 +47,7 @@ class Journal:
 
     @property
     def span(self) -> Span:
-        return Span(self.start, self.checkpoint)
+        return Span(self.start, self.checkpoint, takes_late_rows=self.start == self.checkpoint)
 
     def save(self, store: Store) -> None:
         faults.point("before-journal")

@@ -86,7 +86,8 @@ def stage(
     streams: dict[FolderStream, list[RowBatch]] = {}
     for batch, version in batches:
         ts = batch.changes.commit_ts
-        batch = take(batch, np.flatnonzero((ts > np.uint64(span.start)) & (ts <= np.uint64(span.end))))
+        first = 0 if span.takes_late_rows else span.start + 1
+        batch = take(batch, np.flatnonzero((ts >= np.uint64(first)) & (ts <= np.uint64(span.end))))
         for stream, which in layout.split(batch, version):
             streams.setdefault(stream, []).append(take(batch, which))
     encoder = encoder_for(settings)

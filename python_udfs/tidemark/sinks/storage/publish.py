@@ -29,7 +29,7 @@ from tidemark.sinks.storage.journal import (
 )
 from tidemark.sinks.storage.layout import StorageLayout
 from tidemark.sinks.storage.lease import Lease
-from tidemark.sinks.storage.record import Record, check_record, record_of
+from tidemark.sinks.storage.record import Position, Record, check_record, read_record, record_of
 from tidemark.sinks.storage.schema_versions import SchemaVersions
 from tidemark.sinks.storage.span import Span
 from tidemark.sinks.storage.writer import StagedStream
@@ -80,10 +80,14 @@ def open_tree(store: Store, purpose: str = "a storage sink") -> OpenTree:
         raise
 
 
-def planned_checkpoint(store: Store) -> int:
-    """Where the next run begins, without changing anything: what was interrupted will have been finished by then."""
-    interrupted = [Journal.load(store, path).checkpoint for path in pending(store)]
-    return max([read_checkpoint(store), *interrupted])
+def planned_position(store: Store) -> tuple[int, Position | None]:
+    """Checkpoint and position from which the next run begins, without changing anything: what was interrupted will have been finished by then."""
+    interrupted = [Journal.load(store, path) for path in pending(store)]
+    if interrupted:
+        last = max(interrupted, key=lambda journal: journal.checkpoint)
+        return last.checkpoint, Record.from_text(last.record).position if last.record else None
+    checkpoint, record = read_checkpoint(store), read_record(store)
+    return checkpoint, record.position if record and record.checkpoint == checkpoint else None
 
 
 def recover(store: Store, lease: Lease) -> tuple[int, ...]:
@@ -103,16 +107,20 @@ def publish(
     schema_files: Mapping[str, bytes],
     *,
     accept_missing_files: bool = False,
+    position: Position | None = None,
 ) -> Published:
     """Make staged files and the schema files of DDL statements (path -> content) visible, and move the checkpoint to the end of the span.
 
     accept_missing_files: data files may have been removed on purpose (the option missing-files of the sink URI).
+    position: which rows of the logs the tree has then, where the run is one of the models'.
     """
     lease.check()
     recover(store, lease)
     checkpoint = read_checkpoint(store)
     check_record(store, checkpoint)
-    if span.end <= checkpoint:
+    if span.end <= checkpoint and (
+        not span.takes_late_rows or planned_position(store) == (span.end, position)
+    ):
         return Published(checkpoint, False)
     if span.start != checkpoint:
         raise StaleRange(
@@ -123,7 +131,7 @@ def publish(
     warnings = _of_takeover(record)
     streams = _checked(list(staged), span)
     numbering = Numbering(store, layout.digits, record.announced, accept_missing_files, warnings)
-    journal = _plan(store, layout, span, streams, schema_files, record, numbering)
+    journal = _plan(store, layout, span, streams, schema_files, record, numbering, position)
     journal.save(store)
     journal.carry_out(store, lease)
     files = [file for stream in streams for file in stream.files]
@@ -172,6 +180,7 @@ def _plan(
     schema_files: Mapping[str, bytes],
     record: Record,
     numbering: Numbering,
+    position: Position | None,
 ) -> Journal:
     streams = [staged for staged in streams if staged.files]
     versions = SchemaVersions(store, dict(schema_files))
@@ -207,7 +216,7 @@ def _plan(
         tuple((path, content.decode()) for path, content in versions.planned.items()),
         tuple(data),
         tuple((path, f"{name}\n") for path, name in last_names.items()),
-        record.after(span.end, set(last_names)).to_text(),
+        record.after(span.end, set(last_names), position).to_text(),
     )
 
 

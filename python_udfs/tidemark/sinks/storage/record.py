@@ -1,12 +1,14 @@
 """What Tidemark has published, noted in the tree itself, so that a tree that was damaged since is not written on.
 
     .tidemark-published
-    {"format": 1, "checkpoint": N, "announced": [path of an index, …]}
+    {"format": 1, "checkpoint": N, "announced": [path of an index, …], "position": {"batch_id", "log_row_count"}}
 
 `checkpoint` is that of the last run. A `metadata` below it went back, and one that is missing is gone: a run from there would write rows a second time.
 
 `announced` are indexes that name a file that was not there when Tidemark took the tree over. TiCDC writes an index before its data file, so by
 document 002 such a number is free. Tidemark writes the data file first: any other index whose file is missing names a file that is gone.
+
+`position`, where a model wrote the tree, says which rows of the logs these are: up to which batch, and how many. By it a run knows late rows from those that the tree has.
 
 A tree is taken over when it has no record, or when its `metadata` is beyond the record: somebody else has written since. Then all indexes are looked at,
 once. The record itself stays small, so a run costs the same however large the tree is.
@@ -15,7 +17,7 @@ once. The record itself stays small, so a run costs the same however large the t
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 
 from tidemark.encode import paths
 from tidemark.sinks.storage.errors import StorageError
@@ -28,20 +30,45 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
+class Position:
+    """How much of the logs is in the tree: the row changes of all batches up to one, as far as the checkpoint goes, and how many these are."""
+
+    batch_id: int
+    log_row_count: int
+
+
+@dataclass(frozen=True)
 class Record:
     checkpoint: int
     announced: frozenset[str] = frozenset()
     # The tree was somebody else's until now.
     is_taken_over: bool = False
+    # None: the run was not one of the models'.
+    position: Position | None = None
 
     def to_text(self) -> str:
-        return json.dumps(
-            {"format": FORMAT, "checkpoint": self.checkpoint, "announced": sorted(self.announced)}
+        document = {
+            "format": FORMAT,
+            "checkpoint": self.checkpoint,
+            "announced": sorted(self.announced),
+        }
+        return json.dumps(document | ({"position": asdict(self.position)} if self.position else {}))
+
+    @classmethod
+    def from_text(cls, text: str | bytes) -> Record:
+        document = json.loads(text)
+        if document["format"] != FORMAT:
+            raise ValueError(f"format {document['format']!r}")
+        position = document.get("position")
+        return cls(
+            int(document["checkpoint"]),
+            frozenset(map(str, document["announced"])),
+            position=Position(**position) if position else None,
         )
 
-    def after(self, checkpoint: int, written: set[str]) -> Record:
+    def after(self, checkpoint: int, written: set[str], position: Position | None) -> Record:
         """The record after a run that wrote these indexes."""
-        return replace(self, checkpoint=checkpoint, announced=self.announced - written)
+        return replace(self, checkpoint=checkpoint, announced=self.announced - written, position=position)
 
 
 def read_record(store: Store) -> Record | None:
@@ -49,10 +76,7 @@ def read_record(store: Store) -> Record | None:
     if content is None:
         return None
     try:
-        document = json.loads(content)
-        if document["format"] != FORMAT:
-            raise ValueError(f"format {document['format']!r}")
-        return Record(int(document["checkpoint"]), frozenset(map(str, document["announced"])))
+        return Record.from_text(content)
     except (KeyError, TypeError, ValueError) as error:
         raise StorageError(
             f"{store.shown}/{paths.RECORD} cannot be understood ({type(error).__name__}: {error}); put it back as it was, or "

@@ -1,4 +1,4 @@
-"""The range of a run: commit ts above `start`, up to and including `end`."""
+"""The range of a run: commit ts above `start`, up to and including `end`; with late rows also from before."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ class Span:
     start: int
     # Its checkpoint after the run.
     end: int
+    # Rows up to `start` are taken too, which came too late for the run that they belong to. Then the checkpoint may stay where it is.
+    takes_late_rows: bool = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.start < self.end:
+        if not 0 <= self.start <= self.end or (self.start == self.end and not self.takes_late_rows):
             raise StaleRange(
                 f"a run goes from a checkpoint to a later one, not from {self.start} to {self.end}"
             )
@@ -27,4 +29,4 @@ class Span:
         return f"{WORK}/{self.start}-{self.end}"
 
     def __contains__(self, ts: int) -> bool:
-        return self.start < ts <= self.end
+        return ts <= self.end and (self.takes_late_rows or ts > self.start)
