@@ -21,7 +21,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def raise_interrupted(number: int, _frame: Any) -> None:
-    # Some senders send twice, as `timeout` does: to the process, and to its group. What cleans up is not to be interrupted.
+    # Some senders send twice, as `timeout` does: to the process, and to its group. Cleaning up goes on.
     for known in NAMES:
         signal.signal(known, signal.SIG_IGN)
     raise Interrupted(number)
@@ -29,7 +29,7 @@ def raise_interrupted(number: int, _frame: Any) -> None:
 
 @contextmanager
 def handled(handler: Callable[[int, Any], Any] = raise_interrupted) -> Iterator[None]:
-    """The two signals go to the handler within the block. Those that the caller has this process ignore stay ignored, as for `nohup`."""
+    """The two signals go to the handler within the block. One that the process was started to ignore stays ignored."""
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in NAMES:

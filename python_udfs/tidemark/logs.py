@@ -110,7 +110,7 @@ def _find_remote(url: str) -> list[LogFile]:
 
 @contextmanager
 def _explained(url: str) -> Iterator[None]:
-    """What an object store objects to, in one sentence. Its client has error classes of its own, and which ones depends on the store."""
+    """What an object store objects to, in one sentence. Clients of stores have error classes of their own."""
     try:
         yield
     except TidemarkError:

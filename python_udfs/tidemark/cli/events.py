@@ -1,7 +1,8 @@
 """Print every event of a log as one JSON object per line.
 
 An event has the keys file, offset, header, event and fields. 64-bit numbers are decimal strings. Bytes that cannot be decoded are printed
-in their place, with file, offset, length and error instead of event and fields; everything around them is still read. If nothing can be decoded, the command fails.
+in their place, with file, offset, length and error instead of event and fields; everything around them is still
+read. If nothing can be decoded, the command fails.
 
 With --table, events are left out that concern no table, or several dispatchers at once.
 """
@@ -55,7 +56,7 @@ def events_of_logs(args) -> Iterator[dict[str, Any]]:
 
 
 class ChosenTables:
-    """Which events are of the tables that were asked for. Without a choice every event is taken, also those of no table."""
+    """Which events are of the tables that were asked for. Without a choice it is every event."""
 
     def __init__(self, rules: list[str] | None):
         self._tables = TableFilter(rules) if rules else None

@@ -2,7 +2,8 @@
 
 A row is decoded with the schema in force: the one of its dispatcher's Handshake, as changed by later DDL events. 64-bit numbers are decimal strings,
 bytes are {"b64": …}, ENUM and SET {"enum": number, "name": …}, BIT {"bit": number, "hex": …}. What cannot be decoded is reported on stderr
-with file and offset, and everything around it is still read; if nothing can be decoded, the command fails. Several logs are read as one stream.
+with file and offset, and everything around it is still read; if nothing can be decoded, the command fails.
+Several logs are read as one stream.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The main job: `dbt build` of this project on the embedded Spark, and a summary of what came out.
 
 Everything behind `run` goes to dbt as it is (`dbt build --help` explains it), so
-`tidemark run --vars '{event_logs: [{upstream_id: "1", path: /data/log}]}'` is the whole call. While the var event_logs is that of the demo, the demo's logs are written first.
+`tidemark run --vars '{event_logs: [{upstream_id: "1", path: /data/log}]}'` is the whole call. While the var
+event_logs is that of the demo, the demo's logs are written first.
 """
 
 from __future__ import annotations

@@ -16,9 +16,11 @@ _SHOWN_WARNINGS = 5
 
 
 def print_summary(results: Iterable[Any] = (), started: datetime | None = None, warnings: Iterable[str] = ()):
-    """Reads the tables of the project that dbt has just run in this process: results of its nodes, when it began, and what it warned of.
+    """Reads the tables of the project that dbt has just run in this process.
 
-    Of a model that failed or was skipped nothing is told: its rows are those of an earlier run. Whose run has failed does not want to hear how many rows there are.
+    results: those of dbt's nodes. started: when dbt began. warnings: what it warned of.
+    Nothing is said of a model that failed or was skipped, since its rows are those of an earlier run. After a
+    failed run nothing is said of current rows at all.
     """
     spark = TidemarkConnectionManager.spark_session()
     project = TidemarkConnectionManager.project

@@ -1,7 +1,8 @@
 """Ctrl-C and SIGTERM while dbt runs: one line, no stack traces, exit status 130 or 143.
 
-dbt waits for the statements that run, and prints a stack trace. Here the jobs of Spark are cancelled, so that models end soon and leave what they hold (the lease of a
-storage tree); dbt writes its run_results.json, unheard; then the process ends. Whatever takes longer is cut off: every table and tree survives that.
+Left alone, dbt waits for the statements that run and prints a stack trace. Here Spark's jobs are cancelled, so
+that models end soon and give back what they hold, such as the lease of a storage tree. dbt still writes its
+run_results.json; then the process ends. What takes too long is cut off: tables and trees survive that.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def is_ending() -> bool:
 
 
 def handle_in_dbt_command() -> None:
-    """For the plain command `dbt`, whose main function is not ours. A program that uses dbt as a library keeps its own ways."""
+    """For the command `dbt`, whose main function is not ours. A program that uses dbt as a library keeps its handlers."""
     if not _is_dbt_command() or threading.current_thread() is not threading.main_thread():
         return
     for number in NAMES:
@@ -62,7 +63,7 @@ def _is_dbt_command() -> bool:
 
 
 def end_dbt(number: int, _frame: Any) -> None:
-    """Handler of a signal. Another one ends the process at once, unless it comes with the first: some senders send twice."""
+    """Handler of a signal. A later one ends the process at once; some senders send one twice."""
     global _began
     interrupted = Interrupted(number)
     if _ending.is_set():
@@ -98,7 +99,8 @@ def _end(status: int) -> None:
 
 
 def _exit(status: int) -> None:
-    """The end, with this status instead of dbt's. Locks of dbt that nobody gives back would be told of by a process of Python's own."""
+    """The end, with this status instead of dbt's."""
+    # Without this, Python's resource tracker complains of dbt's locks.
     with suppress(Exception):
         multiprocessing.util._exit_function()
     os._exit(status)

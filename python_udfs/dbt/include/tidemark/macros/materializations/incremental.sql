@@ -69,7 +69,10 @@
 {% endmaterialization %}
 
 
-{# Adds what a view has and a relation does not show to the table behind it. After a run that died between the two statements, only the second is left to do. #}
+{#
+  Adds the columns of a view that a relation does not show to the table behind it. After a run that died between
+  the two statements, only the second is left to do.
+#}
 {% macro tidemark_append_columns(relation, table, view, hidden_columns) %}
   {%- set shown = adapter.get_columns_in_relation(relation) | map(attribute='name') | list + hidden_columns -%}
   {%- set stored, missing, added = adapter.get_columns_in_relation(table) | map(attribute='name') | list, [], [] -%}
