@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import urllib.request
 import uuid
 from collections import defaultdict
@@ -181,6 +182,26 @@ def test_canal_json_in_two_runs_is_all_there_once_and_in_order(warehouse, broker
         text = file.read_text(errors="replace")
         assert PASSWORD not in text, file
         assert quote(PASSWORD, safe="") not in text, file
+
+
+def test_late_rows_are_refused_or_follow_the_range(dbt, broker, tmp_path):
+    log = str(golden(f"streams/{STREAM}.bin"))
+    logs = [
+        {"upstream_id": "1", "path": log},
+        {"upstream_id": "2", "path": shutil.copy(log, tmp_path / "other.bin")},
+    ]
+    feed = Feed(dbt, broker, "canal-json", "&partition-num=2&enable-tidb-extension=true")
+    dbt.vars = feed.vars
+    dbt.ok("run", "--select", "+sink_kafka", event_logs=logs[:1])
+    first = sent_rows(feed.received())
+    said = dbt.fails("run", "--select", "+sink_kafka", event_logs=logs)
+    assert "sink_kafka is past commit ts" in said
+    assert "'late_rows: send' sends them, as they are, after the others" in said
+    assert sent_rows(feed.received()) == first
+    dbt.ok("run", "--select", "+sink_kafka", event_logs=logs, late_rows="send")
+    assert sent_rows(feed.received()) == {place: rows + rows for place, rows in first.items()}
+    dbt.ok("run", "--select", "+sink_kafka", event_logs=logs)
+    assert sent_rows(feed.received()) == {place: rows + rows for place, rows in first.items()}
 
 
 def open_protocol_rows(key, value):

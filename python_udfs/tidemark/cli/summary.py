@@ -97,16 +97,22 @@ def _sinks(rows: Rows, started: datetime | None):
         yield "sink", f"{row.sink}: {sent}{files}; {place}"
 
 
+_LATE = {
+    "no_sink": "no sink is concerned",
+    "sent": "{} has sent them",
+    "skipped": "{} has skipped them",
+    "waiting": "{} has not sent them",
+    "left_out": "{} sends none of them",
+}
+
+
 def _late(rows: Rows, _started: datetime | None):
-    (late,) = rows(
-        "select count(*) as transactions, sum(row_count) as changes from {schema}.late_transactions"
-    )
-    if late.transactions:
-        changes = counted(late.changes, "row change")
-        yield (
-            "late",
-            f"{counted(late.transactions, 'transaction')} ({changes}) came when their checkpoint had passed",
-        )
+    for late in rows(
+        "select sink, status, count(*) as transactions, sum(row_count) as changes from {schema}.late_transactions"
+        " group by sink, status order by sink, status"
+    ):
+        what = f"{counted(late.transactions, 'transaction')} ({counted(late.changes, 'row change')})"
+        yield "late", f"{what} came when the checkpoint had passed; {_LATE[late.status].format(late.sink)}"
 
 
 def _sequence_gaps(rows: Rows, _started: datetime | None):
