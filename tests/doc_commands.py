@@ -26,6 +26,7 @@ NOT_RUN = {
     "make setup": "make test runs it first; the copy of the project uses what it installed",
     ".ci/run": "runs make test",
     "python -m tidemark.spark.class_archive": "make setup runs it; here it would replace what running sessions use",
+    "python benchmarks/": "a measurement, which takes minutes and wants a log of one table",
     "uv pip compile": "asks a package index",
 }
 # A changefeed that every sink accepts, and whose CSV can be an input again.
@@ -46,12 +47,15 @@ PATIENCE_SECONDS = 3600
 
 
 def is_run(text: str) -> bool:
-    return not any(re.match(re.escape(start) + r"(?![\w-])", text) for start in NOT_RUN)
+    """Whole words count, except after a slash."""
+    return not any(
+        text.startswith(start if start.endswith("/") else f"{start} ") or text == start for start in NOT_RUN
+    )
 
 
 def needs_dbt(text: str) -> bool:
     """Whether it takes Spark or dbt, and so half a minute."""
-    return bool(re.search(r"\b(dbt|sqlfluff|make|tidemark run|bench_\w+)\b", text))
+    return bool(re.search(r"\b(dbt|sqlfluff|make|tidemark run)\b", text))
 
 
 def needs_servers(text: str) -> bool:
@@ -63,13 +67,18 @@ def needs_database(text: str) -> bool:
     return "db.example" in text
 
 
+def is_to_type(text: str) -> bool:
+    """Whether a sentence shows a whole command, not the name of one or of its option (`tidemark check --json`)."""
+    words = shlex.split(text)
+    return len(words) > 2 and not (words[0] == "tidemark" and words[2].startswith("-"))
+
+
 def units() -> list[tuple[str, list[Command]]]:
     """What is run together: the commands of a block, or one within a sentence. Each with its place."""
     found = []
     for page in PAGES:
         there = [(block.line, commands(block)) for block in blocks(page) if block.language == "sh"]
-        # A name with one word is a name, not a command to type.
-        there += [(said.line, [said]) for said in mentions(page) if len(shlex.split(said.text)) > 2]
+        there += [(said.line, [said]) for said in mentions(page) if is_to_type(said.text)]
         for line, shown in sorted(there, key=lambda unit: unit[0]):
             if run := [command for command in shown if is_run(command.text)]:
                 found.append((f"{page}:{line}", run))

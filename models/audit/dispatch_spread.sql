@@ -21,7 +21,8 @@ final as (
         row_count,
         key_count,
         -- partitions without rows count for the mean
-        cast(max(row_count) over (partition by topic) as double) * partition_count / sum(row_count) over (partition by topic) as skew
+        cast(max(row_count) over (partition by topic) as double) * partition_count
+        / sum(row_count) over (partition by topic) as skew
     from counted
 )
 

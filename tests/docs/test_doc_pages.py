@@ -1,6 +1,8 @@
 """The documentation holds together: links lead somewhere, blocks say what they are, and the settings that they show are good."""
 
+import argparse
 import ast
+import importlib
 import json
 import os.path
 import re
@@ -72,6 +74,15 @@ def test_the_names_of_commands_within_sentences_exist(page):
         program, *rest = mention.text.split()
         if program in known and rest:
             assert rest[0] in known[program] or rest[0].startswith("-"), f"{mention.place}: {mention.text}"
+        if program == "tidemark" and rest and rest[0] in COMMANDS:
+            options = [word.partition("=")[0] for word in rest[1:] if word.startswith("--")]
+            assert set(options) <= options_of(rest[0]), f"{mention.place}: {mention.text}"
+
+
+def options_of(command):
+    parser = argparse.ArgumentParser()
+    importlib.import_module(f"tidemark.cli.{COMMANDS[command]}").add_arguments(parser)
+    return set(parser._option_string_actions)
 
 
 def _dbt_commands():
