@@ -11,10 +11,14 @@
   {%- if not tidemark.time_zones() -%}
     {{ return(text) }}
   {%- endif -%}
-  {#- a zero date is no point in time; offsets are whole seconds, so the fraction stays as it is -#}
+  {{ return('if(' ~ key_column ~ '.time_zone is null, ' ~ text ~ ', ' ~ tidemark.local_time(text, key_column ~ '.time_zone') ~ ')') }}
+{% endmacro %}
+
+
+{# A UTC time of the warehouse as it was on the wire, in a time zone. A zero date is no point in time; offsets are whole seconds, so the fraction stays as it is. #}
+{% macro local_time(text, time_zone) %}
   {{ return(
-    'if(' ~ key_column ~ '.time_zone is null or ' ~ text ~ " like '0000-00-00%', " ~ text
-    ~ ", concat(substr(cast(convert_timezone('UTC', " ~ key_column ~ '.time_zone, to_timestamp_ntz(' ~ text
+    'if(' ~ text ~ " like '0000-00-00%', " ~ text ~ ", concat(substr(cast(convert_timezone('UTC', " ~ time_zone ~ ', to_timestamp_ntz(' ~ text
     ~ ')) as string), 1, 19), substr(' ~ text ~ ', 20)))'
   ) }}
 {% endmacro %}

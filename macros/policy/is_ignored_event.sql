@@ -8,4 +8,7 @@ array_contains(table_filter.ignored_ops, row_changes.op)
             = {{ tidemark.values_without('row_changes.post', 'ignored') }}
         )
         {%- endif -%}
+        {%- if tidemark.has_value_expressions() %}
+        or {{ tidemark.is_ignored_by_value() }}
+        {%- endif -%}
 {%- endmacro %}

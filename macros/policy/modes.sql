@@ -28,6 +28,12 @@
 {% endmacro %}
 
 
+{# Whether an event filter leaves out row changes by an expression on their values. #}
+{% macro has_value_expressions() %}
+  {{ return(tidemark.changefeed_setting('event_filters') | selectattr('value_expressions') | list | length > 0) }}
+{% endmacro %}
+
+
 {# Whether several dispatchers may read one table, each a part of it (`enable-table-across-nodes`). #}
 {% macro are_tables_split() %}
   {{ return(tidemark.changefeed_setting('tables_across_nodes')) }}

@@ -15,6 +15,7 @@ judged as (
         event_filters.ignored_ops,
         event_filters.ignored_columns,
         {{ tidemark.target_of('tables.schema_name', 'tables.table_name') }} as target,
+        event_filters.value_filter,
         tidemark_table_matches(
             cast(array({{ tidemark.text_literals(tidemark.changefeed_setting('filter_rules')) }}) as array<string>),
             {{ tidemark.changefeed_setting('case_sensitive') }},
@@ -39,7 +40,8 @@ final as (
         any_value(target.schema_name) as target_schema_name,
         any_value(target.table_name) as target_table_name,
         array_distinct(flatten(collect_list(ignored_ops) filter (where is_meant))) as ignored_ops,
-        collect_list(ignored_columns) filter (where is_meant and size(ignored_columns) > 0) as ignored_columns
+        collect_list(ignored_columns) filter (where is_meant and size(ignored_columns) > 0) as ignored_columns,
+        collect_list(value_filter) filter (where is_meant and is_replicated) as value_filters
     from judged
     group by schema_name, table_name
 )

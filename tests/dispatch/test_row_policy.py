@@ -11,7 +11,7 @@ from dbt_support import Dbt
 from support import golden, jsonl
 from tidemark.config import load
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
-from tidemark.dispatch.errors import MissingSoftDeleteColumn
+from tidemark.dispatch.errors import ExpressionsNeedModels, MissingSoftDeleteColumn
 from tidemark.dispatch.row_policy import NOT_SENT, RowPolicy
 from tidemark.sinks.row_batches import take
 from tidemark.wire.events.batch_dml import BatchDMLEvent
@@ -185,6 +185,15 @@ def test_without_the_flags_of_tables_a_column_of_soft_deletes_is_not_needed():
     batch = batch_of(case)
     ops = RowPolicy(load({}, "file:///x?protocol=csv"), table_flags=False).ops(batch)
     assert ops.tolist() == batch.changes.op.tolist()
+
+
+@pytest.mark.parametrize("key", ["insert", "update-old", "update-new", "delete"])
+def test_expressions_on_values_are_refused_since_only_the_models_evaluate_them(key):
+    changefeed = {"filter": {"event-filters": [{"matcher": ["a.*"], f"ignore-{key}-value-expr": "id > 1"}]}}
+    with pytest.raises(
+        ExpressionsNeedModels, match=rf"filter\.event-filters\[0\]\.ignore-{key}-value-expr .* dbt"
+    ):
+        RowPolicy(load(changefeed, "file:///x?protocol=csv"))
 
 
 CHANGEFEEDS = {

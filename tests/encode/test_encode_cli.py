@@ -157,6 +157,27 @@ def test_transactions_are_left_out_by_their_start_ts(capfdbinary, tmp_path):
     assert [row["commit_ts"] for row in printed] == kept
 
 
+@pytest.mark.parametrize("command", ["encode", "dispatch", "dispatch-report"])
+def test_commands_refuse_expressions_that_only_models_evaluate(command, capfdbinary, tmp_path):
+    changefeed = tmp_path / "c.toml"
+    changefeed.write_text(
+        "[[filter.event-filters]]\nmatcher = ['shop.*']\nignore-delete-value-expr = 'id > 1'\n"
+    )
+    uri = f"{KAFKA}&partition-num=3"
+    arguments = [
+        command,
+        str(golden("streams/orders.bin")),
+        "--sink-uri",
+        uri,
+        "--changefeed",
+        str(changefeed),
+    ]
+    assert main(arguments) == 2
+    captured = capfdbinary.readouterr()
+    assert captured.out == b""
+    assert b"filter.event-filters[0].ignore-delete-value-expr is evaluated by the models only" in captured.err
+
+
 def test_with_row_policy_a_soft_delete_is_a_delete_of_the_old_row(capfdbinary, tmp_path):
     changefeed = tmp_path / "c.toml"
     changefeed.write_text("[filter]\nrules = ['*.*', '!aa.nosd']\n")

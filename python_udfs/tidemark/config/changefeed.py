@@ -25,7 +25,6 @@ from tidemark.config.keys import (
 from tidemark.config.sink import Sink
 
 ROW_OPS, ALL_DML, ALL_DDL = ("insert", "update", "delete"), "all dml", "all ddl"
-EXPRESSIONS = "it is an expression of TiDB's SQL, and the rows are kept"
 
 
 @dataclass(frozen=True)
@@ -38,17 +37,11 @@ class EventFilter:
     )
     ignore_sql: tuple[str, ...] = key(TEXTS, (), "Regular expressions: DDL statements to leave out.")
     ignore_insert_value_expr: str = key(
-        TEXT, "", "SQL expression: inserts to leave out.", unapplied=EXPRESSIONS
+        TEXT, "", "SQL expression: inserts to leave out. See [filter expressions](filter-expressions.md)."
     )
-    ignore_update_new_value_expr: str = key(
-        TEXT, "", "SQL expression on new values: updates to leave out.", unapplied=EXPRESSIONS
-    )
-    ignore_update_old_value_expr: str = key(
-        TEXT, "", "SQL expression on old values: updates to leave out.", unapplied=EXPRESSIONS
-    )
-    ignore_delete_value_expr: str = key(
-        TEXT, "", "SQL expression: deletes to leave out.", unapplied=EXPRESSIONS
-    )
+    ignore_update_new_value_expr: str = key(TEXT, "", "SQL expression on new values: updates to leave out.")
+    ignore_update_old_value_expr: str = key(TEXT, "", "SQL expression on old values: updates to leave out.")
+    ignore_delete_value_expr: str = key(TEXT, "", "SQL expression: deletes to leave out.")
     ignore_update_only_columns: tuple[str, ...] = key(
         TEXTS, (), "Updates that change these columns only are left out."
     )
@@ -57,6 +50,17 @@ class EventFilter:
     def ignored_ops(self) -> tuple[str, ...]:
         """The row changes that are left out: insert, update, delete."""
         return tuple(op for op in ROW_OPS if self._kinds & {op, ALL_DML})
+
+    @property
+    def value_expressions(self) -> dict[str, str]:
+        """Key of the file -> expression on the values of a row, of those that are given."""
+        given = {
+            "ignore-insert-value-expr": self.ignore_insert_value_expr,
+            "ignore-update-old-value-expr": self.ignore_update_old_value_expr,
+            "ignore-update-new-value-expr": self.ignore_update_new_value_expr,
+            "ignore-delete-value-expr": self.ignore_delete_value_expr,
+        }
+        return {name: expression for name, expression in given.items() if expression.strip()}
 
     @property
     def ignores_all_ddl(self) -> bool:

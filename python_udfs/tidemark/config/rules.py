@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 
-from tidemark.config.changefeed import ALL_DDL, ALL_DML, ROW_OPS
+from tidemark.config.changefeed import ALL_DDL, ALL_DML, ROW_OPS, EventFilter
 from tidemark.config.ddl_kinds import DDL_KINDS
 from tidemark.config.findings import HIDDEN, ConfigError, Findings
 from tidemark.config.keys import format_duration
@@ -300,6 +300,20 @@ def _filter_rules(settings: Settings, findings: Findings) -> None:
                 GoRegexp(pattern)
             except RegexpError as problem:
                 findings.error(f"{at}.ignore-sql", f"is no regular expression: {problem}", pattern)
+        _value_expressions(at, event_filter, findings)
+
+
+def _value_expressions(at: str, event_filter: EventFilter, findings: Findings) -> None:
+    if not event_filter.value_expressions:
+        return
+    # Loading the parser takes a tenth of a second, which only expressions are worth.
+    from tidemark.filter_expressions import ExpressionError, check
+
+    for name, expression in event_filter.value_expressions.items():
+        try:
+            check(expression)
+        except ExpressionError as problem:
+            findings.error(f"{at}.{name}", str(problem), expression)
 
 
 def _column_selectors(settings: Settings, findings: Findings) -> None:

@@ -25,6 +25,10 @@ class MissingSoftDeleteColumn(DispatchError):
     """A table has the flag of soft delete or active-active, and no column that says which rows are deleted."""
 
 
+class ExpressionsNeedModels(DispatchError):
+    """An event filter has an expression on values, which only the models evaluate."""
+
+
 class NoPartitions(DispatchError):
     """The sink has no topics and partitions, or too few for a rule."""
 

@@ -7,7 +7,7 @@
 5. in tables with the flags of soft delete or active-active, hard deletes are not sent, and an update that soft-deletes a row is sent as a delete of the old row. Such a table
    without the column of soft deletes is refused: all its deletes would vanish.
 
-Tables that the changefeed's filter leaves out are a matter of ChangefeedFilter. A test compares this module with the model.
+Expressions on values are refused: only the models evaluate them. Tables that the changefeed's filter leaves out are a matter of ChangefeedFilter. A test compares this module with the model.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidemark.config.changefeed import Changefeed
 from tidemark.config.settings import Settings
-from tidemark.dispatch.errors import MissingSoftDeleteColumn
+from tidemark.dispatch.errors import ExpressionsNeedModels, MissingSoftDeleteColumn
 from tidemark.dispatch.table_filter import TableFilter
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, UPDATE, RowBatch
 from tidemark.wire.table_info import TableInfo
@@ -35,6 +36,7 @@ class RowPolicy:
     def __init__(self, settings: Settings, *, table_flags: bool = True):
         """`table_flags=False`: without rule 5."""
         changefeed = settings.changefeed
+        _refuse_expressions(changefeed)
         self._table_flags = table_flags
         self._starts_from_zero = settings.compat.soft_delete_from_zero
         self._bdr_mode, self._active_active = changefeed.bdr_mode, changefeed.enable_active_active
@@ -97,6 +99,14 @@ class RowPolicy:
         if not self._starts_from_zero:
             return times.is_null().to_numpy(False)
         return pc.fill_null(pc.match_substring_regex(times, _ZERO_TIME), True).to_numpy(False)
+
+
+def _refuse_expressions(changefeed: Changefeed) -> None:
+    for index, event_filter in enumerate(changefeed.filter.event_filters):
+        for name in event_filter.value_expressions:
+            raise ExpressionsNeedModels(
+                f"filter.event-filters[{index}].{name} is evaluated by the models only: run the sink with dbt, or look at the model row_policy"
+            )
 
 
 def _other_columns(table: TableInfo, names: frozenset[str]) -> list[str]:

@@ -133,6 +133,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
                     "matcher": list(event_filter.matcher),
                     "ignored_ops": list(event_filter.ignored_ops),
                     "ignored_columns": [name.lower() for name in event_filter.ignore_update_only_columns],
+                    "value_expressions": event_filter.value_expressions,
                 }
                 for event_filter in settings.changefeed.filter.event_filters
             ],
@@ -154,6 +155,19 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
             "soft_delete_from_zero": settings.compat.soft_delete_from_zero,
             "active_active_columns": list(settings.compat.active_active_columns),
         }
+
+    @available
+    def value_condition(
+        self, expression: str, columns: list[dict[str, Any]], values: dict[str, str], where: str
+    ) -> dict[str, Any]:
+        """An expression of an event filter over the columns of a table: its SQL and the columns that it reads, or the problem."""
+        from tidemark.filter_expressions import ExpressionError, condition
+
+        try:
+            made = condition(expression, columns, values, where)
+        except ExpressionError as problem:
+            return {"problem": f"{where}: {problem}"}
+        return {"sql": made.sql, "columns": list(made.columns)}
 
     @available
     def log_plan(self, view: str, logs: list[dict[str, str]], positions: dict[str, list[int]]) -> list[dict]:
