@@ -1,4 +1,4 @@
--- one row per table that the logs mention: whether the changefeed replicates it, under which name, and which row changes of it are left out
+-- one row per table that the logs mention: whether and under which name it is replicated, and which row changes are left out
 {{ config(materialized='table', only_if_changed=true) }}
 
 with tables as (

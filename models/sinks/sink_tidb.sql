@@ -9,7 +9,7 @@
 ) }}
 
 {% set range = tidemark.sink_range('tidb') %}
-{% set row_columns = ['schema_name', 'table_name', 'key', 'file', '`offset`', 'row_number'] %}
+{% set row_columns = ['target_schema_name', 'target_table_name', 'key', 'file', '`offset`', 'row_number'] %}
 
 with row_policy as (
     select * from {{ ref('row_policy') }} where policy_op is not null
@@ -26,14 +26,14 @@ with row_policy as (
 
     newest_writes as (
         select
-            schema_name,
-            table_name,
+            target_schema_name,
+            target_table_name,
             key,
             max_by(struct(file, `offset`, row_number), write_order) as place
         from writes
-        left semi join late_writes using (schema_name, table_name, key)
+        left semi join late_writes using (target_schema_name, target_table_name, key)
         where commit_ts <= {{ range.up_to_ts }} and batch_id <= {{ range.up_to_batch }}
-        group by schema_name, table_name, key
+        group by target_schema_name, target_table_name, key
     ),
 
     -- an update that changes the key writes two keys: each counts as long as nothing newer was written under it
@@ -49,14 +49,14 @@ with row_policy as (
         from row_policy
         left join newest_writes as under_key
             on
-                row_policy.schema_name = under_key.schema_name
-                and row_policy.table_name = under_key.table_name
+                row_policy.target_schema_name = under_key.target_schema_name
+                and row_policy.target_table_name = under_key.target_table_name
                 and row_policy.key = under_key.key
                 and struct(row_policy.file, row_policy.`offset`, row_policy.row_number) = under_key.place
         left join newest_writes as under_old_key
             on
-                row_policy.schema_name = under_old_key.schema_name
-                and row_policy.table_name = under_old_key.table_name
+                row_policy.target_schema_name = under_old_key.target_schema_name
+                and row_policy.target_table_name = under_old_key.target_table_name
                 and row_policy.old_key = under_old_key.key
                 and struct(row_policy.file, row_policy.`offset`, row_policy.row_number) = under_old_key.place
         where {{ range.late_condition }} and (under_key.key is not null or under_old_key.key is not null)

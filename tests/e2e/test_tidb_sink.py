@@ -113,7 +113,7 @@ def shop(spark, server, patches, tmp_path_factory):
         "changefeed_id": "default/shop",
         "sink_uri": server.uri("tidb", "?max-txn-row=8&worker-count=1&allow-non-tidb=true"),
     }
-    runner.ok("run", "--select", "+sink_tidb", "tables_at_checkpoint", "--exclude", "sink_tidb")
+    runner.ok("run", "--select", "+sink_tidb", "+tables_at_checkpoint", "--exclude", "sink_tidb")
     server.run("create database shop", *statements(runner, CREATE_TABLE))
     yield runner
     runner.drop()
@@ -164,9 +164,9 @@ def expected_rows(shop, table):
     return sorted(tuple(row.values()) for row in rows)
 
 
-def written_rows(server, table):
+def written_rows(server, table, place=""):
     columns = ", ".join(f"cast({name} as char)" for name in COMPARED[table])
-    return sorted(server.query(f"select {columns} from shop.{table}"))
+    return sorted(server.query(f"select {columns} from {place or f'shop.{table}'}"))
 
 
 def test_a_missing_column_ends_the_run_with_a_sentence_and_without_a_checkpoint(shop, server):
@@ -251,6 +251,24 @@ def test_new_rows_are_written_and_the_progress_table_waits_for_its_interval(shop
         first["checkpoint_ts"],
         second["checkpoint_ts"],
     ]
+
+
+def test_rows_and_progress_have_the_names_of_the_targets(shop, server):
+    server.run(
+        "drop database if exists archive",
+        "create database archive",
+        "create table archive.stock like shop.inventory",
+    )
+    rule = {"matcher": ["shop.inventory"], "target-schema": "archive", "target-table": "stock"}
+    routed = {**ACTIVE_ACTIVE, "sink": {"dispatchers": [rule]}}
+    shop.ok(
+        *("run", "--select", "table_filter", "row_policy", "sink_tidb+"),
+        **{"changefeed": routed, "changefeed_id": "default/routed"},
+    )
+    assert written_rows(server, "inventory", "archive.stock") == expected_rows(shop, "inventory")
+    written = [row[1:4] for row in progress_table(server) if row[0] == "default/routed"]
+    assert written == [("1", "archive", "stock"), ("2", "archive", "stock")]
+    server.run("drop database archive", "delete from tidb_cdc.ticdcProgressTable where table_name = 'stock'")
 
 
 def test_normal_mode_applies_inserts_updates_and_deletes_and_a_replay_changes_nothing(shop, server):

@@ -2,7 +2,9 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -11,15 +13,22 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "encode"))
 
 from encode_support import batch_of, column, events, table_of
+from test_logged_rows import decisions as places
+from test_logged_rows import read_log
 
 from support import golden
 from tidemark.config import load
+from tidemark.dispatch.routing import Routing
 from tidemark.encode.ddl import statements
+from tidemark.encode.errors import UnroutableStatement
 from tidemark.encode.protocol import encoder_for
 from tidemark.sinks.kafka import decided
 from tidemark.sinks.kafka.decided import decide_statements
 from tidemark.sinks.kafka.errors import UnencodableRow
-from tidemark.sinks.logged_rows import LoggedRows
+from tidemark.sinks.logged_rows import LoggedRows, logged_rows
+from tidemark.spark.kafka_sink import KafkaWriter
+from tidemark.spark.mysql_sink import MysqlWriter
+from tidemark.spark.sink_settings import settings_option
 from tidemark.wire import types
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.framing import scan
@@ -150,3 +159,72 @@ def test_progress_concerns_all_partitions():
     from tidemark.dispatch.router import Router
 
     assert list(Router(settings_of()).watermark_partitions()) == [0, 1, 2]
+
+
+ROUTED = [
+    {"matcher": ["*.*"], "topic": "{schema}_{table}"},
+    {"matcher": ["shop.*"], "target-schema": "archive", "target-table": "{table}_y"},
+]
+
+
+def test_statements_have_the_names_of_the_targets_and_the_topics_of_the_source():
+    settings, sender = settings_of(dispatchers=ROUTED), Events()
+    plain = decide_statements(settings_of(dispatchers=ROUTED[:1]), ddl_places())
+    found = decide_statements(settings, ddl_places())
+    assert found == plain
+    for one in found:
+        decision = {"file": one.file, "offset": one.offset, "row_number": one.number}
+        decision |= {"topic": one.topic, "partition": one.partition}
+        decided._send_statement(sender, encoder_for(settings), Routing.of(settings), decision)
+    sent = {(topic, message["database"], message["table"]): message["sql"] for topic, message in sender.sent}
+    assert sent["shop_orders", "archive", "orders_y"].startswith("create table `archive`.`orders_y` (")
+    assert sent["main", "archive", ""] == "create database `archive`"
+
+
+def test_a_statement_that_cannot_be_rewritten_ends_the_run_before_the_first_message(monkeypatch):
+    ddl = replace(statements(ddl_event("orders"))[0], query="create table orders as select 1")
+    monkeypatch.setattr(decided, "_statements_at", lambda file, offset: [ddl])
+    with pytest.raises(UnroutableStatement, match=r"create table orders as select 1' of shop\.orders"):
+        decide_statements(settings_of(dispatchers=ROUTED), [(LOG, 0)])
+
+
+def ddl_event(table):
+    return next(
+        event for event in events("orders") if isinstance(event, DDLEvent) and event.table_name == table
+    )
+
+
+class Events:
+    def __init__(self):
+        self.sent = []
+
+    def event(self, topic, partition, message, what):
+        self.sent.append((topic, json.loads(message.value)))
+
+
+@pytest.mark.parametrize(
+    ("writer", "sends"), [(KafkaWriter, "kafka_sink.send_decided"), (MysqlWriter, "mysql_sink.write_decided")]
+)
+def test_tasks_know_under_which_name_tables_are_written(writer, sends, monkeypatch):
+    schemas, rows = read_log(LOG)
+    uri = (
+        "kafka://h:9092/main?partition-num=3&protocol=canal-json"
+        if writer is KafkaWriter
+        else "mysql://u@h:3306/"
+    )
+    options = {
+        "settings": settings_option({"sink": {"dispatchers": ROUTED}}, uri, "design"),
+        "schemas": json.dumps(schemas),
+        "prepared": json.dumps({"partition_num": 3, "max_message_bytes": 10**6, "watermark_topics": []}),
+    }
+    found = set()
+
+    def send(settings, given, schemas=None):
+        for chunk in logged_rows(given, schemas) if schemas else given:
+            found.update((part.batch.table.table, part.batch.table.written_to) for part in chunk)
+        return SimpleNamespace(rows=0)
+
+    monkeypatch.setattr(f"tidemark.spark.{sends}", send)
+    writer(options).write(iter(places(rows).to_batches()))
+    assert found
+    assert found == {(table, ("archive", f"{table}_y")) for table, _ in found}

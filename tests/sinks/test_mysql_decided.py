@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from mysql_support import ACTIVE_DDL, active_table, batch_of, put, run, text_column
 
+from tidemark.compat import Compat
 from tidemark.config import load
 from tidemark.sinks.logged_rows import LoggedRows
 from tidemark.sinks.mysql.decided import runs, stages, write_decided
 from tidemark.sinks.mysql.errors import MissingColumn, MissingTable
+from tidemark.sinks.mysql.statements import lww_upsert
 from tidemark.wire import types
 from tidemark.wire.table_info import Column, Index, TableInfo
 
@@ -150,3 +152,34 @@ def test_no_rows_need_no_server():
 def test_a_table_that_is_not_there_is_named(settings, database):
     with pytest.raises(MissingTable, match=rf"{database}\.t: the table does not exist downstream"):
         write_decided(settings, [[decided(plain_table(database), (0, "insert", None, {"id": 1}))]])
+
+
+def test_statements_are_for_the_name_that_a_table_is_written_under():
+    table = replace(plain_table("shop", 1, "u"), written_to=("arch`ive", "shop_t"))
+    changes = decided(table, (0, "insert", None, row(1, 10)), (1, "delete", row(2, 20), None))
+    (steps,) = stages(load(None, "mysql://u@h:3306/"), [changes])
+    assert [step.statement.sql(1) for step in steps] == [
+        "DELETE FROM `arch``ive`.`shop_t` WHERE `id` IN (?)",
+        "REPLACE INTO `arch``ive`.`shop_t` (`id`,`u`) VALUES (?,?)",
+    ]
+    assert {step.statement.table for step in steps} == {"arch`ive.shop_t"}
+    keyless = replace(table, columns=table.columns[1:], handle_key=(), indexes=())
+    changes = decided(keyless, (0, "insert", None, {"u": 1}), (1, "delete", {"u": 1}, None))
+    (steps,) = stages(load(None, "mysql://u@h:3306/"), [changes])
+    assert all(" `arch``ive`.`shop_t` " in step.statement.sql(1) for step in steps)
+    active = replace(active_table("shop"), written_to=("x", "y"))
+    assert lww_upsert(active, Compat.named("ticdc")).sql(1).startswith("INSERT INTO `x`.`y` (")
+
+
+def test_tables_that_have_one_name_after_another_are_written_in_order():
+    first = replace(plain_table("a", 1), written_to=("x", "t"))
+    second = replace(plain_table("b", 2), written_to=("x", "t"))
+    chunk = [
+        decided(first, (0, "insert", None, {"id": 1}), (2, "delete", {"id": 1}, None)),
+        decided(second, (1, "insert", None, {"id": 2}), (3, "insert", None, {"id": 1})),
+    ]
+    written = [
+        [(step.statement.kind, *step.rows[0]) for step in steps]
+        for steps in stages(load(None, "mysql://u@h:3306/"), chunk)
+    ]
+    assert written == [[("replace", 1)], [("replace", 2)], [("delete", 1)], [("replace", 1)]]

@@ -64,8 +64,12 @@ appeared as (
         reached.upstream_id,
         table_versions.schema_name,
         table_versions.table_name,
-        any_value({{ tidemark.routed('replicated_tables.target_schema_name', 'table_versions.schema_name') }}) as target_schema_name,
-        any_value({{ tidemark.routed('replicated_tables.target_table_name', 'table_versions.table_name') }}) as target_table_name,
+        any_value(
+            {{ tidemark.routed('replicated_tables.target_schema_name', 'table_versions.schema_name') }}
+        ) as target_schema_name,
+        any_value(
+            {{ tidemark.routed('replicated_tables.target_table_name', 'table_versions.table_name') }}
+        ) as target_table_name,
         reached.checkpoint_ts,
         max(table_versions.valid_from_ts) as appeared_ts
     from reached

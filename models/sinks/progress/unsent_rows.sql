@@ -55,8 +55,12 @@ final as (
         unsent.upstream_id,
         table_versions.schema_name,
         table_versions.table_name,
-        any_value({{ tidemark.routed('replicated_tables.target_schema_name', 'table_versions.schema_name') }}) as target_schema_name,
-        any_value({{ tidemark.routed('replicated_tables.target_table_name', 'table_versions.table_name') }}) as target_table_name,
+        any_value(
+            {{ tidemark.routed('replicated_tables.target_schema_name', 'table_versions.schema_name') }}
+        ) as target_schema_name,
+        any_value(
+            {{ tidemark.routed('replicated_tables.target_table_name', 'table_versions.table_name') }}
+        ) as target_table_name,
         min(unsent.first_unsent_ts) as first_unsent_ts
     from unsent
     inner join dispatchers
