@@ -48,3 +48,15 @@ def test_a_path_that_does_not_exist_is_an_error(tmp_path, path):
 
 def test_trees_are_looked_at_when_they_are_read(tmp_path):
     assert check_logs([{"upstream_id": "1", "tree": "s3://nowhere"}], tmp_path) == []
+
+
+def test_an_object_store_without_credentials_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    with pytest.raises(LogNotFound) as problem:
+        check_logs(logs("s3://bucket/log"), tmp_path)
+    assert str(problem.value).startswith("the event log s3://bucket/log cannot be")
+    assert "\n" not in str(problem.value)

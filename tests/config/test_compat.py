@@ -2,11 +2,12 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from tidemark.cli import main
-from tidemark.compat import Compat, CompatError
+from tidemark.compat import SWITCHES, Compat, CompatError
 from tidemark.config import load
 from tidemark.config.project_vars import check_project_vars
 from tidemark.spark.sink_settings import settings_of, settings_option
@@ -62,3 +63,8 @@ def test_commands_take_a_mapping_as_text(form, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*command, "--compat", "{active_active_sink: ticdc}"])
     assert "did you mean active_active_sinks?" in capsys.readouterr().err
+
+
+def test_every_switch_is_documented():
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [switch for switch in SWITCHES if f"| `{switch}` |" not in page] == []

@@ -52,6 +52,11 @@ def test_a_demo_log_is_counted_and_a_second_run_changes_nothing(dbt, demo, capsy
     built = dbt.ok("build")
     assert event_counts(dbt) == counts
     assert dbt.table("quarantine") == []
+    assert [(row["upstream_id"], row["cluster_id"]) for row in dbt.table("cluster_ids")] == [
+        ("1", "1"),
+        ("2", "2"),
+    ]
+    assert [result.node.name for result in built.result if str(result.status) == "warn"] == []
     assert {kind for _, kind in counts} == set(range(1, 13)), "the demo shows every type that stands alone"
 
     # Spark's old way to read CTEs, which these models ask for, takes the outer one of two with one name: none may be within another.
@@ -238,6 +243,22 @@ def test_a_state_folder_that_is_a_url_is_refused_before_anything_is_made(dbt, mo
     assert said in message
     assert "hidden" not in message
     assert not [path.name for path in Path.cwd().iterdir() if path.name in ("s3:", "gs:")]
+
+
+def test_an_upstream_that_is_not_the_cluster_of_its_log_is_a_warning_that_names_both(dbt, tmp_path):
+    heartbeat = golden("wire/dispatcher_heartbeat_v2_five.bin").read_bytes()
+    (tmp_path / "a.bin").write_bytes(heartbeat)
+    dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(tmp_path / "a.bin")}]}
+    built = dbt.ok("build", "--select", "+cluster_ids")
+    (row,) = dbt.table("cluster_ids")
+    assert (row["cluster_id"], row["problem"]) == ("7123456789012345678", "other_cluster")
+    assert (
+        "upstream_id '1' of event_logs is not that id: its logs carry the cluster id 7123456789012345678"
+        in (tmp_path / "logs" / "dbt.log").read_text()
+    )
+    assert [str(result.node.name) for result in built.result if str(result.status) == "warn"] == [
+        "upstreams_are_their_clusters"
+    ]
 
 
 @pytest.mark.parametrize(

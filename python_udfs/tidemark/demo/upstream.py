@@ -166,7 +166,7 @@ class Upstream:
 
     def talk(self, version: int) -> None:
         """What receiver and sender tell each other besides the data: progress and its answer, and memory left."""
-        dispatchers, cluster_id = self._dispatchers(), self._schema_id
+        dispatchers, cluster_id = self._dispatchers(), self.number + 1
         progress = [ProgressV2(each.id, each.resolved_ts, each.epoch) for each in dispatchers]
         self._send(DispatcherHeartbeat(cluster_id, tuple(progress)), version)
         states = [DispatcherState(each.id, NORMAL_STATE) for each in dispatchers]
