@@ -1,6 +1,15 @@
 -- one row per write that met another cluster's write of the same key: which of the two won, by which rule, and what differs
-with writes as (
+with row_policy as (
     select * from {{ ref('row_policy') }} where policy_op is not null
+),
+
+identities as (
+    select * from {{ ref('table_identities') }}
+),
+
+-- whichever name they were written under
+writes as (
+    {{ tidemark.with_identities('row_policy', 'identities') }}
 ),
 
 -- the write that holds the key when this one is applied

@@ -1,17 +1,16 @@
 -- one row per key of an active-active table and cluster whose row is not the one that all clusters should end with, and why
 {% set lag = (var('replication_lag_seconds') * 1000) | int ~ ' * 262144L' %}
 
-with row_changes as (
+with row_policy as (
     select * from {{ ref('row_policy') }} where is_active_active and reason <> 'filtered_table'
+),
+
+identities as (
+    select * from {{ ref('table_identities') }}
 ),
 
 table_versions as (
     select * from {{ ref('table_versions') }}
-),
-
--- drop partition, truncate partition
-ddl_events as (
-    select * from {{ ref('stg_ddl_events') }} where error_reason is null and ddl_type in (20, 23)
 ),
 
 checkpoints as (
@@ -22,36 +21,13 @@ checkpoints as (
     group by upstream_id
 ),
 
--- null for a table that is there
-gone_tables as (
-    select
-        upstream_id,
-        table_id,
-        max_by(valid_to_ts, valid_from_ts) as gone_ts
-    from table_versions
-    group by upstream_id, table_id
-),
-
-gone_partitions as (
-    select
-        upstream_id,
-        physical_table_id,
-        max(finished_ts) as gone_ts
-    from (select upstream_id, finished_ts, explode(dropped_table_ids) as physical_table_id from ddl_events) as dropped
-    group by upstream_id, physical_table_id
+row_changes as (
+    {{ tidemark.with_identities('row_policy', 'identities') }}
 ),
 
 -- what was written before a drop or truncate is gone without a delete
 remaining as (
-    select /*+ broadcast(gone_tables, gone_partitions) */ row_changes.*
-    from row_changes
-    left join gone_tables
-        on row_changes.upstream_id = gone_tables.upstream_id and row_changes.table_id = gone_tables.table_id
-    left join gone_partitions
-        on
-            row_changes.upstream_id = gone_partitions.upstream_id
-            and row_changes.physical_table_id = gone_partitions.physical_table_id
-    where row_changes.commit_ts > coalesce(greatest(gone_tables.gone_ts, gone_partitions.gone_ts), 0)
+    select * from row_changes where commit_ts > coalesce(gone_ts, 0)
 ),
 
 -- what a cluster has of a key in the end, from its own stream: its own writes, and those that reached it by replication
@@ -90,18 +66,28 @@ expected as (
 
 -- what a table held before the log began is not known; one that a statement of the log created held nothing
 clusters as (
-    select
-        table_versions.schema_name,
-        table_versions.table_name,
-        table_versions.upstream_id,
-        coalesce(max(checkpoints.checkpoint_ts), 0) as checkpoint_ts,
+    select /*+ broadcast(identities, checkpoints) */
+        identities.schema_name,
+        identities.table_name,
+        identities.upstream_id,
+        max(checkpoints.checkpoint_ts) as checkpoint_ts,
         min_by(
             if(table_versions.ddl_type in (3, 11, 60), 0, table_versions.valid_from_ts), table_versions.valid_from_ts
         ) as begin_ts
     from table_versions
-    left join checkpoints on table_versions.upstream_id = checkpoints.upstream_id
-    group by table_versions.schema_name, table_versions.table_name, table_versions.upstream_id
-    having max(table_versions.is_active_active and table_versions.valid_to_ts is null)
+    inner join identities
+        on table_versions.upstream_id = identities.upstream_id and table_versions.table_id = identities.table_id
+    inner join checkpoints
+        on
+            table_versions.upstream_id = checkpoints.upstream_id
+            and table_versions.valid_from_ts <= checkpoints.checkpoint_ts
+    group by identities.schema_name, identities.table_name, identities.upstream_id
+    having
+        max(
+            table_versions.is_active_active
+            and coalesce(table_versions.valid_to_ts > checkpoints.checkpoint_ts, true)
+            and identities.gone_ts is null
+        )
 ),
 
 joined as (
