@@ -262,13 +262,16 @@ def test_rows_and_progress_have_the_names_of_the_targets(shop, server):
     rule = {"matcher": ["shop.inventory"], "target-schema": "archive", "target-table": "stock"}
     routed = {**ACTIVE_ACTIVE, "sink": {"dispatchers": [rule]}}
     shop.ok(
-        *("run", "--select", "table_filter", "row_policy", "sink_tidb+"),
+        *("run", "--select", "table_filter", "row_policy", "tables_at_checkpoint", "sink_tidb+"),
         **{"changefeed": routed, "changefeed_id": "default/routed"},
     )
     assert written_rows(server, "inventory", "archive.stock") == expected_rows(shop, "inventory")
     written = [row[1:4] for row in progress_table(server) if row[0] == "default/routed"]
     assert written == [("1", "archive", "stock"), ("2", "archive", "stock")]
-    server.run("drop database archive", "delete from tidb_cdc.ticdcProgressTable where table_name = 'stock'")
+    server.run(
+        "drop database archive",
+        "delete from tidb_cdc.ticdcProgressTable where changefeed_id = 'default/routed'",
+    )
 
 
 def test_normal_mode_applies_inserts_updates_and_deletes_and_a_replay_changes_nothing(shop, server):
