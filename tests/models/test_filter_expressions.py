@@ -65,8 +65,8 @@ EXPRESSIONS = [
     *("m % 5 = 2.5", "d / 2 = 50", "d / 0 is null", "d * 3 > 1", "d - f = 0", "1 + 1 = 2", "(i > 0) + (m > 0) = 2"),
     *("abs(i) = 5", "ceil(m) = 13", "floor(m) = 12", "floor(m) = -1", "ceiling(m) = 0", "round(m) = 13", "round(m, 1) = 12.5"),
     *("round(m, 3) = 3.142", "abs(m) < 1", "abs(d) > 1"),
-    # texts
-    *("s = 'abc'", "s = 'ABC'", "s = 'abc  '", "s <> 'abc'", "s < 'abc'", "s >= 'abc'", "s > ''", "s = ''", "tx > 'a'"),
+    # texts; MariaDB pads the shorter one with spaces where TiDB trims both, which only tells texts with control characters apart
+    *("s = 'abc'", "s = 'ABC'", "s = 'abc  '", "s <> 'abc'", "s < 'abc'", "s >= 'abc'", "s > ''", "s = ''", "tx > 'H'"),
     *("s like 'a%'", "s not like 'a%'", "s like '%C '", "s like '_bc'", "s like 'abc '", "tx like '50\\% off\\_a'", "s like 'a\\\\\\\\b'"),
     *("tx like '%Ö'", "tx like '_ it''s'", "s like ''", "tx like 'a_b'", "tx like '%s'"),
     *("ci = 'abc'", "ci = 'AbC'", "ci <> 'abc'", "ci in ('X.Y', 'nope')", "ci like 'AB%'", "ci like 'A\\_C'", "ci like 'q\\%'"),
