@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
 from tidemark.cli.demo_log import write_demo_logs
+
+ROOT = Path(__file__).parent.parent.parent
 
 SIGNALS = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 143)}
 SCRIPTS = Path(sys.executable).parent

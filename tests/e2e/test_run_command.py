@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
 from tidemark.cli import main, run
 from tidemark.cli.demo_log import write_demo_logs
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.framing import scan
+
+ROOT = Path(__file__).parent.parent.parent
 
 
 @pytest.fixture
