@@ -1,4 +1,4 @@
--- one row per table version: the dispatch rule that takes it, its topic, under which name it is written, the columns its partition is made from, and of how many
+-- one row per table version: the dispatch rule that takes it, its topic and name downstream, and what its partition is made from
 {{ config(materialized='table') }}
 
 with table_versions as (
@@ -87,25 +87,25 @@ found as (
 
 final as (
     select
-        upstream_id,
-        table_id,
+        found.upstream_id,
+        found.table_id,
         schema_name,
         table_name,
-        table_version,
+        found.table_version,
         nullif(rule.rule_number, 2147483647) as rule_number,
         rule.partition_expression,
         rule.kind,
         rule.fixed_partition,
         {% if tidemark.changefeed_setting('dispatch_skips_missing_columns') %}
-            dispatch_columns,
+            found.dispatch_columns,
         {% else %}
             if(
-                rule.kind <> 'columns' or size(dispatch_columns) = size(wanted_columns),
-                dispatch_columns,
+                rule.kind <> 'columns' or size(found.dispatch_columns) = size(found.wanted_columns),
+                found.dispatch_columns,
                 raise_error(
                     concat(
                         'table ', schema_name, '.', table_name,
-                        ' lacks a column that its dispatch rule names: ', array_join(wanted_columns, ', ')
+                        ' lacks a column that its dispatch rule names: ', array_join(found.wanted_columns, ', ')
                     )
                 )
             ) as dispatch_columns,

@@ -141,19 +141,19 @@ reached_0 as (
 
 -- the latest name goes from table to table: to those that one has met under some name, and over them to others
 {%- for step in range(3) %}
-met_{{ step }} as (
-    select
-        *,
-        max(if(state.is_there or state.goes_on, latest, null)) over (partition by name, generation) as met
-    from reached_{{ step }}
-),
+    met_{{ step }} as (
+        select
+            *,
+            max(if(state.is_there or state.goes_on, latest, null)) over (partition by name, generation) as met
+        from reached_{{ step }}
+    ),
 
-reached_{{ step + 1 }} as (
-    select
-        * except (latest, met),
-        max(met) over (partition by upstream_id, table_id) as latest
-    from met_{{ step }}
-),
+    reached_{{ step + 1 }} as (
+        select
+            * except (latest, met),
+            max(met) over (partition by upstream_id, table_id) as latest
+        from met_{{ step }}
+    ),
 {%- endfor %}
 
 shown_0 as (
@@ -169,21 +169,21 @@ shown_0 as (
 -- what a cluster has side by side are two tables: where the history says otherwise, each keeps the name of its own cluster,
 -- and so does a table that would be shown under a name which is kept that way
 {%- for step in range(2) %}
-checked_{{ step }} as (
-    select
-        *,
-        count_if(state.is_there) over (partition by upstream_id, name) as count_in_cluster
-    from shown_{{ step }}
-),
+    checked_{{ step }} as (
+        select
+            *,
+            count_if(state.is_there) over (partition by upstream_id, name) as count_in_cluster
+        from shown_{{ step }}
+    ),
 
-shown_{{ step + 1 }} as (
-    select
-        upstream_id,
-        table_id,
-        state,
-        if(max(count_in_cluster) over (partition by name) > 1, state.name, name) as name
-    from checked_{{ step }}
-),
+    shown_{{ step + 1 }} as (
+        select
+            upstream_id,
+            table_id,
+            state,
+            if(max(count_in_cluster) over (partition by name) > 1, state.name, name) as name
+        from checked_{{ step }}
+    ),
 {%- endfor %}
 
 -- exchange partition: a plain table, whose table info stands last, becomes a partition, and a partition becomes a plain table;

@@ -1,5 +1,6 @@
 -- one row per up to 64 row changes of a transaction that go into the storage tree: how a task finds them in the log
--- depends_on: {{ ref('int_transactions') }}, {{ ref('int_checkpoints') }}, {{ ref('int_row_changes') }}, {{ ref('table_filter') }}
+-- depends_on: {{ ref('int_transactions') }}, {{ ref('int_checkpoints') }}, {{ ref('int_row_changes') }}
+-- depends_on: {{ ref('table_filter') }}
 -- depends_on: {{ ref('log_segments') }}, {{ ref('stg_handshakes') }}, {{ ref('stg_ddl_events') }}, {{ ref('sink_checkpoints') }}
 {{ config(
     materialized='sink',

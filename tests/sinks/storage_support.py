@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from support import golden
 from tidemark.config import load
+from tidemark.encode.paths import RECORD
 from tidemark.wire import types
 from tidemark.wire.chunk import encode_chunk
 from tidemark.wire.events.batch_dml import BatchDMLEvent
@@ -82,6 +83,11 @@ def files_below(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+def published_below(folder: Path) -> dict[str, bytes]:
+    """Without the record, in which the models also note how much of the logs the tree has."""
+    return {path: data for path, data in files_below(folder).items() if path != RECORD}
 
 
 def is_data(path: str) -> bool:

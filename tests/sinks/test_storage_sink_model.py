@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from storage_support import files_below as all_files_below
 from storage_support import is_data, log_of, unpack
+from storage_support import published_below as files_below
 from test_logged_rows import read_log
 
 from dbt_support import Dbt
 from support import golden
 from tidemark.config import load
-from tidemark.encode.paths import RECORD, WORK
+from tidemark.encode.paths import WORK
 from tidemark.sinks.storage import faults
 from tidemark.sinks.storage.doctor import examine
 from tidemark.sinks.storage.errors import UnencodableRow
@@ -47,11 +47,6 @@ def evolve(spark, tmp_path_factory):
         runner.ok("run", "--select", "+row_policy", "sink_checkpoints")
         yield runner
         runner.drop()
-
-
-def files_below(folder):
-    """Without the record, in which the models also note how much of the logs the tree has."""
-    return {path: data for path, data in all_files_below(folder).items() if path != RECORD}
 
 
 def sink_vars(folder, query="protocol=csv", changefeed=None):

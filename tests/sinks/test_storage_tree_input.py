@@ -3,7 +3,7 @@
 import io
 
 import pyarrow as pa
-from storage_support import files_below, log_of
+from storage_support import log_of, published_below
 from test_logged_rows import read_log
 
 from support import golden
@@ -62,7 +62,7 @@ def test_a_tree_is_the_input_of_the_models_and_becomes_another_protocol(dbt, tmp
         "changefeed": CSV,
     }
     dbt.ok("run", "--select", "+sink_storage")
-    assert files_below(tmp_path / "csv") == files_below(tmp_path / "expected")
+    assert published_below(tmp_path / "csv") == published_below(tmp_path / "expected")
 
 
 def test_an_entry_of_event_logs_is_a_log_or_a_tree():

@@ -1,5 +1,7 @@
 """Tidemark's functions in Spark SQL: registered, and the same as the Python functions they wrap."""
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -46,7 +48,7 @@ def test_the_sql_function_gives_what_the_python_function_gives(spark, name):
 
 
 def test_every_function_is_tested_here():
-    others = {"tidemark_table_matches", "tidemark_topic", "tidemark_schema_forecast"}
+    others = {"tidemark_table_matches", "tidemark_topic", "tidemark_target", "tidemark_schema_forecast"}
     assert set(FUNCTIONS) == {*VECTORS, *others}
 
 
@@ -83,3 +85,23 @@ def test_the_dispatch_functions_match_tables_and_name_topics(spark):
     assert [(row.any_case, row.exact) for row in found] == [(True, True), (True, False), (False, False)]
     assert [row.topic for row in found] == ["shop_orders", "SHOP_orders", "shop_audit_log"]
     assert {row.default_topic for row in found} == {"main"}
+
+
+def test_the_first_rule_with_a_target_says_under_which_name_a_table_is_written(spark):
+    rules = [
+        {"matcher": ["shop.o*"], "schema": "copy", "table": "{schema}_{table}"},
+        {"matcher": ["shop.*"], "schema": "other", "table": ""},
+    ]
+    routing = json.dumps({"case_sensitive": True, "rules": rules})
+    found = spark.sql(
+        f"""
+        select tidemark_target('{routing}', schema_name, table_name) as target
+        from values (1, 'shop', 'orders'), (2, 'shop', 'users'), (3, 'logs', 'orders') as tables (place, schema_name, table_name)
+        order by place
+        """
+    ).collect()
+    assert [tuple(row.target) for row in found] == [
+        ("copy", "shop_orders"),
+        ("other", "users"),
+        ("logs", "orders"),
+    ]
