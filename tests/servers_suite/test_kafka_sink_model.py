@@ -188,7 +188,7 @@ def test_late_rows_are_refused_or_follow_the_range(dbt, broker, tmp_path):
     log = str(golden(f"streams/{STREAM}.bin"))
     logs = [
         {"upstream_id": "1", "path": log},
-        {"upstream_id": "2", "path": shutil.copy(log, tmp_path / "other.bin")},
+        {"upstream_id": "2", "path": str(shutil.copy(log, tmp_path / "other.bin"))},
     ]
     feed = Feed(dbt, broker, "canal-json", "&partition-num=2&enable-tidb-extension=true")
     dbt.vars = feed.vars
