@@ -3,18 +3,18 @@
   Each has upstream_id, table_id, table_version, ddl_type and columns.
 #}
 {% macro table_history(schema_name, table_name) %}
-  {%- set versions, checkpoints, as_of_ts = ref('table_versions'), ref('int_checkpoints'), tidemark.as_of_ts() -%}
+  {%- set versions, as_of_ts = ref('table_versions'), tidemark.as_of_ts() -%}
+  {%- set identities, shown = tidemark.shown_tables(as_of_ts), tidemark.shown_checkpoints(as_of_ts) -%}
   {%- if not execute -%}
     {{ return([]) }}
   {%- endif -%}
   {%- set found = run_query(
-    'with shown as (select upstream_id, ' ~ ('max(checkpoint_ts)' if as_of_ts is none else as_of_ts) ~ ' as shown_ts from ' ~ checkpoints ~ ' group by upstream_id),'
-    ~ ' named as (select v.*, last_value(struct(schema_name, table_name)) over (partition by upstream_id, table_id order by valid_from_ts'
-    ~ ' rows between unbounded preceding and unbounded following) as name'
-    ~ ' from ' ~ versions ~ ' as v inner join shown using (upstream_id) where valid_from_ts <= shown_ts)'
-    ~ ' select upstream_id, table_id, table_version, ddl_type, to_json(columns) from named'
-    ~ ' where name.schema_name = ' ~ tidemark.text_literal(schema_name) ~ ' and name.table_name = ' ~ tidemark.text_literal(table_name)
-    ~ ' order by valid_from_ts, table_version, upstream_id, table_id'
+    'with identities as (' ~ identities ~ '), shown_until as (' ~ shown ~ ')'
+    ~ ' select v.upstream_id, v.table_id, v.table_version, v.ddl_type, to_json(v.columns) from ' ~ versions ~ ' as v'
+    ~ ' inner join identities as i on v.upstream_id = i.upstream_id and v.table_id = i.table_id'
+    ~ ' inner join shown_until as s on v.upstream_id = s.upstream_id and v.valid_from_ts <= s.shown_ts'
+    ~ ' where i.schema_name = ' ~ tidemark.text_literal(schema_name) ~ ' and i.table_name = ' ~ tidemark.text_literal(table_name)
+    ~ ' order by v.valid_from_ts, v.table_version, v.upstream_id, v.table_id'
   ) -%}
   {%- if found | length == 0 -%}
     {% do exceptions.raise_compiler_error(

@@ -91,6 +91,13 @@ def current(dbt):
     return {(row["table_name"], row["key"]): row["v"] for row in rows}
 
 
+def typed(dbt, table, **variables):
+    """The rows of `tidemark.table`, whose columns are those of all clusters that have the table."""
+    select = f"select id, v from {{{{ tidemark.table('shop', '{table}') }}}}"
+    compiled = dbt.ok("compile", "--inline", select, **variables).result.results[0].node.compiled_code
+    return {row["id"]: row["v"] for row in dbt.rows(compiled.replace("{", "{{").replace("}", "}}"))}
+
+
 def differences(dbt):
     return {
         (row["table_name"], row["key"], row["upstream_id"], row["difference"])
@@ -116,6 +123,20 @@ def test_a_renamed_table_is_one_table_while_one_cluster_has_renamed_it_and_after
     met |= {("orders_v2", '["1"]', 110, 12)}
     assert conflicts(dbt) == met
     assert differences(dbt) == {("orders_v2", '["3"]', "2", "lost_write")}
+    assert current(dbt) == {
+        ("orders_v2", '["1"]'): "between 2",
+        ("orders_v2", '["2"]'): "untouched 2",
+        ("orders_v2", '["3"]'): "lost",
+        ("orders", '["1"]'): "another table",
+    }
+    assert typed(dbt, "orders_v2") == {1: "between 2", 2: "untouched 2", 3: "lost"}
+    # Before the rename, under the name of then.
+    dbt.ok("run", "--select", "current_rows", as_of_ts=str(START_TS + 99))
+    assert current(dbt) == {("orders", '["1"]'): "before 2", ("orders", '["2"]'): "untouched 2"}
+    assert typed(dbt, "orders", as_of_ts=str(START_TS + 99)) == {1: "before 2", 2: "untouched 2"}
+    # After it, while the other cluster is behind.
+    dbt.ok("run", "--select", "current_rows", as_of_ts=str(START_TS + 111))
+    assert current(dbt) == {("orders_v2", '["1"]'): "between 1", ("orders_v2", '["2"]'): "untouched 2"}
     other.rename(200, {"orders": "orders_v2"})
     renew_other = other, other.begin("orders", 10, 210)
     other.write(renew_other[1], 211, 1, "another table", origin=160)
@@ -126,6 +147,7 @@ def test_a_renamed_table_is_one_table_while_one_cluster_has_renamed_it_and_after
     assert conflicts(dbt) == met | {("orders", '["1"]', 232, 230)}
     assert differences(dbt) == {("orders_v2", '["3"]', "2", "lost_write")}
     # All clusters have the same names again.
+    assert typed(dbt, "orders") == {1: "another table 2"}
     assert current(dbt) == {
         ("orders_v2", '["1"]'): "after 2",
         ("orders_v2", '["2"]'): "untouched 2",
@@ -146,6 +168,7 @@ def test_tables_that_swap_names_stay_apart_while_one_cluster_has_not_swapped_the
     met = {("night", '["1"]', *ts) for ts in ((12, 10), (110, 12), (112, 110))} | {("day", '["1"]', 22, 20)}
     assert conflicts(dbt) == met
     assert differences(dbt) == set()
+    assert current(dbt) == {("night", '["1"]'): "day since 2", ("day", '["1"]'): "night 2"}
 
     other.rename(200, {"day": "night", "night": "day"})
     run(dbt, clusters, 2)

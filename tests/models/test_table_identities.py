@@ -136,7 +136,7 @@ STATEMENTS = (
     "upstream_id string, ddl_type int, finished_ts bigint, dropped_table_ids array<bigint>, body string, "
     "error_reason string, tables array<struct<table_id: bigint, is_partition: boolean>>"
 )
-CHECKPOINTS = "upstream_id string, checkpoint_ts bigint"
+CHECKPOINTS = "upstream_id string, checkpoint_ts bigint, batch_id bigint"
 
 
 def worlds_of(kind: str, *, with_drops: bool, begin_late: bool, is_over: bool = False) -> list[list[Cluster]]:
@@ -166,7 +166,7 @@ def shown(models):
     """Of every cluster: {table of the script: the name that the model gives it}."""
     clusters = [cluster for worlds in WORLDS.values() for world in worlds for cluster in world]
     versions = [Row(**version) for cluster in clusters for version in cluster.versions]
-    checkpoints = [(cluster.upstream, cluster.checkpoint_ts) for cluster in clusters]
+    checkpoints = [(cluster.upstream, cluster.checkpoint_ts, 0) for cluster in clusters]
     models.spark.sql(f"create schema if not exists {models.schema}")
     for name, rows, schema in (
         ("table_versions", versions, VERSIONS),

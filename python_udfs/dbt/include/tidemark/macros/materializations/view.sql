@@ -24,7 +24,7 @@
 
 {#
   What a relation is made from, as one short text; none where not all of it is known: an ephemeral model or no model at all says what it reads.
-  with_rows: also the rows that it reads, which are known of tables.
+  with_rows: also the rows that it reads, which are known of tables; a list names the parents whose rows count.
 #}
 {% macro tidemark_made_from(with_rows=false) %}
   {%- set parents, tables = [], [] -%}
@@ -35,7 +35,9 @@
     {%- endif -%}
     {%- set relation = api.Relation.create(schema=parent.schema, identifier=parent.identifier or parent.alias) -%}
     {% do parents.append(relation) %}
-    {% do tables.append(tidemark_current_version(relation) if with_rows else none) %}
+    {%- if with_rows is sameas true or (with_rows and parent.name in with_rows) -%}
+      {% do tables.append(tidemark_current_version(relation)) %}
+    {%- endif -%}
   {%- endfor -%}
   {%- set files = adapter.data_files(tables) if with_rows and none not in tables else none -%}
   {%- if not parents or (with_rows and files is none) -%}
