@@ -41,7 +41,7 @@
 {% macro add_checkpoint_sql(sink, values, rows=none) %}
   {%- set types = {
     'previous_checkpoint_ts': 'bigint', 'checkpoint_ts': 'bigint', 'row_count': 'bigint', 'written_at': 'timestamp', 'file_count': 'bigint',
-    'late_row_count': 'bigint', 'late_rows': 'string', 'batch_id': 'bigint', 'plan_id': 'string', 'log_row_count': 'bigint'
+    'late_row_count': 'bigint', 'late_rows': 'string', 'batch_id': 'bigint', 'plan_id': 'string', 'log_row_count': 'bigint', 'empty_delete_count': 'bigint'
   } -%}
   {%- set columns = [
     tidemark.text_literal(tidemark.changefeed_id()) ~ ' as changefeed_id', tidemark.text_literal(tidemark.changefeed_setting('sink_place')) ~ ' as sink_uri'
@@ -64,6 +64,7 @@
 {% macro note_sink_checkpoint(sink, report=none) %}
   {%- set range = tidemark.sink_range(sink) -%}
   {%- set late_rows = range.late.rows if range.late.decision in ('send', 'skip') else 0 -%}
+  {%- set empty_deletes = adapter.remembered('empty deletes') -%}
   {%- set values = {
     'previous_checkpoint_ts': range.after_ts if range.is_adopted else range.noted_ts,
     'checkpoint_ts': range.up_to_ts,
@@ -71,7 +72,8 @@
     'late_rows': tidemark.text_literal(range.late.decision) if range.late.decision else 'null',
     'batch_id': range.up_to_batch,
     'plan_id': tidemark.text_literal(range.plan_id),
-    'log_row_count': range.log_row_count
+    'log_row_count': range.log_row_count,
+    'empty_delete_count': 'null' if empty_deletes is none else empty_deletes
   } -%}
   {%- set is_noted = range.noted_ts == range.after_ts or range.is_adopted -%}
   {%- if not range.has_rows and is_noted -%}

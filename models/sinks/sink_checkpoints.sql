@@ -15,6 +15,7 @@ with final as (
         cast(null as bigint) as batch_id,
         cast(null as string) as plan_id,
         cast(null as bigint) as log_row_count,
+        cast(null as bigint) as empty_delete_count,
         cast(null as string) as sink
     from values (1) as nothing (one)
     where false

@@ -105,6 +105,11 @@ STATE_TABLES = [
 ]
 
 
+def warned(built):
+    """The nodes that dbt counts as warnings."""
+    return [result.node.name for result in built.result if str(result.status) == "warn"]
+
+
 def shown(dbt, model, *arguments):
     """The rows that `dbt show` prints of a model."""
     results = dbt.ok("show", "--select", model, *arguments).result.results
@@ -134,11 +139,12 @@ def test_an_empty_log_folder_is_no_error_and_the_first_events_are_read_when_they
     folder = tmp_path / "log"
     folder.mkdir()
     dbt.vars = {"event_logs": [{"upstream_id": "1", "path": str(folder)}]}
-    dbt.ok("build", *FRAMES)
+    built = dbt.ok("build", *FRAMES)
     assert f"the event log {folder} holds no files yet" in (tmp_path / "logs" / "dbt.log").read_text()
+    assert warned(built) == ["event_logs_hold_frames"], "dbt counts it"
     assert event_counts(dbt) == {}
     (folder / "a.bin").write_bytes(RESOLVED * 2)
-    dbt.ok("build", *FRAMES)
+    assert warned(dbt.ok("build", *FRAMES)) == []
     assert event_counts(dbt) == {("1", 3): 2}
 
 
@@ -256,9 +262,7 @@ def test_an_upstream_that_is_not_the_cluster_of_its_log_is_a_warning_that_names_
         "upstream_id '1' of event_logs is not that id: its logs carry the cluster id 7123456789012345678"
         in (tmp_path / "logs" / "dbt.log").read_text()
     )
-    assert [str(result.node.name) for result in built.result if str(result.status) == "warn"] == [
-        "upstreams_are_their_clusters"
-    ]
+    assert warned(built) == ["upstreams_are_their_clusters"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import re
 import struct
 
 import fastavro
@@ -182,7 +183,10 @@ def test_a_run_says_how_many_deletes_say_nothing(dbt, tmp_path):
         "sink_uri": f"file://{tmp_path}/tree?protocol=avro",
         "compat": "ticdc",
     }
-    dbt.ok("run", "--select", "+sink_storage")
+    built = dbt.ok(
+        *("build", "--indirect-selection", "empty"),
+        *("--select", "+sink_storage", "avro_deletes_have_a_key", "--exclude-resource-type", "unit_test"),
+    )
     said = " ".join((dbt.folder / "logs" / "dbt.log").read_text().split())
     for table, deletes in (
         ("coupons", "2 deletes say"),
@@ -192,3 +196,7 @@ def test_a_run_says_how_many_deletes_say_nothing(dbt, tmp_path):
         assert f"sink_storage: shop.{table}: {deletes} nothing in Avro" in said
     assert said.count("nothing in Avro") == 4
     assert "avro_handle_keys: design" in said
+    (noted,) = dbt.rows("select empty_delete_count from {schema}.sink_checkpoints")
+    assert noted["empty_delete_count"] == sum(map(int, re.findall(r"(\d+) deletes? says? nothing", said)))
+    warned = [result.node.name for result in built.result if str(result.status) == "warn"]
+    assert warned == ["avro_deletes_have_a_key"], "dbt counts it"

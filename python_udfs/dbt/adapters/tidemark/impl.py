@@ -54,9 +54,10 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         try:
             project_state_dir(config)
             if _reads_logs(get_flags()):
-                for warning in check_logs(
+                warnings = check_logs(
                     project_values(config).get("event_logs") or (), Path(config.project_root)
-                ):
+                )
+                for warning in self.remember("warnings on logs", warnings):
                     logger.warning(warning)
         except TidemarkError as error:
             raise DbtConfigError(str(error)) from None
