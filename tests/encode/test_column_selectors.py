@@ -9,7 +9,7 @@ from encode_support import TEXT, column, inserts, table_of
 from support import golden
 from tidemark.cli import main
 from tidemark.config import check, load
-from tidemark.encode.errors import DroppedColumn
+from tidemark.dispatch.errors import DroppedColumn
 from tidemark.encode.protocol import ENCODERS, encoder_for
 from tidemark.sinks.kafka.prepare import FirstRow, check_columns
 from tidemark.wire import types

@@ -16,11 +16,11 @@ from tidemark.config.sink import DEFAULT_FILE_INDEX_DIGIT
 from tidemark.config.suggest import nearest
 from tidemark.config.topic_rule import AVRO_ALLOWED, is_static, topic_problem
 from tidemark.config.uri import DEFAULT_COMMIT_TS_COLUMN
+from tidemark.dispatch.column_selectors import ColumnSelectors, column_filter
+from tidemark.dispatch.errors import DroppedColumn, InvalidColumnRule
 from tidemark.dispatch.go_regexp import GoRegexp
 from tidemark.dispatch.go_regexp_parser import RegexpError
 from tidemark.dispatch.table_filter import TableFilter, TableFilterError
-from tidemark.encode.columns import ColumnSelectors, column_filter
-from tidemark.encode.errors import DroppedColumn, EncodeError
 
 APPLIED_EVENT_KINDS = (*ROW_OPS, ALL_DML, ALL_DDL, *DDL_KINDS, "none", "none dml", "none ddl")
 MESSAGE_QUEUES = ("kafka", "pulsar")
@@ -342,7 +342,7 @@ def _column_rules(key: str, rules: tuple[str, ...], findings: Findings) -> None:
     for rule in rules:
         try:
             column_filter((rule,))
-        except (TableFilterError, EncodeError) as problem:
+        except (TableFilterError, InvalidColumnRule) as problem:
             reason = str(problem).removeprefix("at <cmdline>:1: ").removeprefix("column-selectors: ")
             findings.error(key, reason, rule, "column rules such as 'name', 'a*' or '!secret'")
 

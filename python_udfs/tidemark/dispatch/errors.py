@@ -21,6 +21,14 @@ class MissingIndex(DispatchError):
     """A rule hashes the columns of an index that the table does not have."""
 
 
+class InvalidColumnRule(DispatchError):
+    """A column selector has a rule that names no columns."""
+
+
+class DroppedColumn(DispatchError):
+    """A column selector leaves out a column that rows are told apart or dispatched by."""
+
+
 class MissingSoftDeleteColumn(DispatchError):
     """A table has the flag of soft delete or active-active, and no column that says which rows are deleted."""
 

@@ -15,11 +15,11 @@ from tidemark.compat import Compat
 from tidemark.config import dispatch_rule as rules
 from tidemark.config.dispatch_rule import DispatchRule
 from tidemark.config.settings import Settings
+from tidemark.dispatch.column_selectors import ColumnSelectors
 from tidemark.dispatch.errors import MissingColumns, MissingIndex, NoPartitions
 from tidemark.dispatch.partition import ByCommitTs, Fixed, Partitioner, by_columns, by_table
 from tidemark.dispatch.table_filter import TableFilter
 from tidemark.dispatch.topic import parse_topic
-from tidemark.encode.columns import ColumnSelectors
 from tidemark.wire.rows import RowBatch
 from tidemark.wire.table_info import Column, Index, TableInfo
 

@@ -13,10 +13,6 @@ class UnknownProtocol(EncodeError):
     """The settings name a protocol that has no encoder here."""
 
 
-class DroppedColumn(EncodeError):
-    """A column selector leaves out a column that rows are told apart or dispatched by."""
-
-
 class UnsafePath(EncodeError):
     """A schema or table name that cannot be a folder below the prefix."""
 
