@@ -8,6 +8,11 @@ import pytest
 from routing_support import PLAIN, ROUTED, target
 from support import golden, jsonl
 from tidemark.cli import main
+from tidemark.wire.events.batch_dml import BatchDMLEvent
+from tidemark.wire.events.ddl import DDLEvent
+from tidemark.wire.framing import scan
+from tidemark.wire.header import HEADER_SIZE
+from tidemark.wire.registry import decode
 
 KAFKA = "kafka://127.0.0.1:9092/topic?protocol=canal-json"
 
@@ -273,3 +278,39 @@ def open_keys(message):
         keys += [key] if key.get("scm") else []
         place += 8 + length
     return keys
+
+
+def test_the_command_fails_when_nothing_can_be_decoded(capfdbinary, tmp_path):
+    log, sink = tmp_path / "log", ("--sink-uri", "file:///x?protocol=csv")
+    for content, bad in ((b"", ""), (b"\0" * 99, " (1 piece)")):
+        log.write_bytes(content)
+        status, messages, err = encode(capfdbinary, log, *sink)
+        assert (status, messages) == (2, [])
+        assert err.endswith(
+            f"tidemark encode: nothing could be decoded{bad}: give logs of TiCDC event frames\n"
+        )
+
+
+def test_the_command_fails_when_only_watermarks_are_left(capfdbinary, tmp_path):
+    log, frames = tmp_path / "log", []
+    with golden("streams/orders.bin").open("rb") as stream:
+        for piece in scan(stream):
+            stream.seek(piece.offset)
+            frame = stream.read(piece.length)
+            event = decode(frame)
+            if isinstance(event, BatchDMLEvent):
+                frames.append(frame[:HEADER_SIZE] + b"\xff" * (len(frame) - HEADER_SIZE))
+            elif not isinstance(event, DDLEvent):
+                frames.append(frame)
+    log.write_bytes(b"".join(frames))
+    status, messages, err = encode(capfdbinary, log, "--sink-uri", f"{KAFKA}&enable-tidb-extension=true")
+    assert status == 2
+    assert {message["kind"] for message in messages} == {"watermark"}
+    assert "nothing could be decoded (" in err
+
+
+def test_logs_that_hold_only_what_the_changefeed_leaves_out_are_no_failure(capfdbinary, tmp_path):
+    changefeed = tmp_path / "changefeed.toml"
+    changefeed.write_text("[filter]\nrules = ['nowhere.*']\n")
+    sink = ("--sink-uri", "file:///x?protocol=csv", "--changefeed", changefeed)
+    assert encode(capfdbinary, golden("streams/orders.bin"), *sink)[:2] == (0, [])

@@ -10,7 +10,7 @@ enable-active-active. Rows of tables with the flags of soft delete or active-act
 with --row-policy they are what a sink sends: no hard deletes, and soft deletes as deletes.
 
 A watermark is printed when a Resolved event moves the smallest resolved ts of all running dispatchers. What cannot be decoded is reported on
-stderr with file and offset, and everything around it is still read.
+stderr with file and offset, and everything around it is still read; if no row change and no DDL statement can be decoded, the command fails.
 
 With Avro, deletes of tables without a key say nothing: their number is told on stderr. The schema registry of the sink URI is not contacted: ids are 1, 2, 3 in the order of registration, unless --registry names one. --schemas shows
 what was registered: to a file, one object with id, request_path, schema and subject per line; without a file, between the messages and with
@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from tidemark.cli.compat_option import add_compat
-from tidemark.cli.progress import Progress
+from tidemark.cli.log_events import Tally, log_events, read_logs
 from tidemark.config.load import load_to_send
 from tidemark.config.settings import Settings
 from tidemark.dispatch.changefeed_filter import ChangefeedFilter
@@ -39,22 +39,19 @@ from tidemark.encode.errors import EncodeError
 from tidemark.encode.open_protocol import OpenProtocolEncoder
 from tidemark.encode.protocol import Encoder, Message, encoder_for, packed
 from tidemark.encode.routed_ddl import routed_statement
-from tidemark.logs import given_logs, open_log
 from tidemark.registry.open import check_url, open_url
 from tidemark.registry.recorded import Recorded
 from tidemark.registry.sequential import SequentialIds
 from tidemark.sinks.sent_rows import SentRows
 from tidemark.wire.errors import InvalidField, WireError
+from tidemark.wire.events.base import Event
 from tidemark.wire.events.batch_dml import BatchDMLEvent
 from tidemark.wire.events.ddl import DDLEvent
-from tidemark.wire.framing import Frame, Skipped, scan
 from tidemark.wire.json_form import json_line
-from tidemark.wire.registry import decode
 from tidemark.wire.rows import DELETE, RowBatch, decode_batches
 from tidemark.wire.table_info import TableInfo
 from tidemark.wire.tracker import SchemaTracker
 from tidemark.wire.watermark import Watermark
-from tidemark.words import counted
 
 SUMMARY = "print the messages that a sink would send"
 _JOINED = 32
@@ -122,61 +119,45 @@ def _encoder(settings: Settings) -> Encoder:
 
 def _print(args, shown: _Shown, after_step: Callable[[], None] | None) -> int:
     write = sys.stdout.buffer.write
-    reader = _Reader()
-    bad = 0
-    for file in given_logs(args.logs):
-        progress = Progress(file.path)
-        with open_log(file.path) as log:
-            for offset, found in reader.steps(log):
-                progress.advance(offset, file.size)
-                if isinstance(found, WireError):
-                    bad += 1
-                    print(f"tidemark encode: {file.path}: offset {offset}: {found}", file=sys.stderr)
-                    continue
-                for message in shown.messages(found):
-                    write(json_line(message))
-                if after_step is not None:
-                    after_step()
-        progress.close()
+    tally = Tally(args.command)
+    for _, _, found in read_logs(args.logs, tally, _Reader(tally).steps, counts=_is_content):
+        for message in shown.messages(found):
+            write(json_line(message))
+        if after_step is not None:
+            after_step()
     sys.stdout.buffer.flush()
-    if bad:
-        print(f"tidemark encode: {counted(bad, 'piece')} could not be decoded", file=sys.stderr)
     for warning in shown.warnings():
         print(f"tidemark encode: {warning}", file=sys.stderr)
     return 0
 
 
+def _is_content(found: RowBatch | DDLEvent | int) -> bool:
+    """Watermarks alone are nothing to show for a log whose rows cannot be decoded."""
+    return not isinstance(found, int)
+
+
 class _Reader:
     """Row batches, DDL events and watermarks of logs, in order. Consecutive batches of a table version are joined: that is faster."""
 
-    def __init__(self) -> None:
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
         self._tracker = SchemaTracker()
         self._watermark = Watermark()
         self._waiting: list[tuple[int, BatchDMLEvent]] = []
         self._source: tuple[bytes, TableInfo] | None = None
 
     def steps(self, log: BinaryIO) -> Iterator[tuple[int, RowBatch | DDLEvent | int | WireError]]:
-        for piece in scan(log):
-            if isinstance(piece, Skipped):
-                yield piece.offset, piece.error
-            elif not isinstance(piece, Frame):
-                yield (
-                    piece.offset,
-                    InvalidField(
-                        f"the last frame is not complete: {counted(piece.length, 'byte')}",
-                        offset=piece.offset,
-                    ),
-                )
-            else:
-                log.seek(piece.offset)
-                try:
-                    yield from self._step(piece.offset, decode(log.read(piece.length)))
-                except WireError as error:
-                    yield piece.offset, error.at(piece.offset)
+        for offset, event in log_events(log, self._tracker, self._tally):
+            if isinstance(event, WireError):
+                yield offset, event
+                continue
+            try:
+                yield from self._step(offset, event)
+            except WireError as error:
+                yield offset, error.at(offset)
         yield from self._joined()
 
-    def _step(self, offset: int, event) -> Iterator[tuple[int, RowBatch | DDLEvent | int | WireError]]:
-        self._tracker.feed(event)
+    def _step(self, offset: int, event: Event) -> Iterator[tuple[int, RowBatch | DDLEvent | int | WireError]]:
         ts = self._watermark.feed(event, self._tracker)
         if isinstance(event, BatchDMLEvent) and event.transactions:
             schema = self._tracker.in_force(event.dispatcher_id)

@@ -78,8 +78,9 @@ def read_logs(
     paths: Iterable[str],
     tally: Tally,
     read: Callable[[BinaryIO], Iterator[tuple[int, _Found | WireError]]],
+    counts: Callable[[_Found], bool] = lambda _: True,
 ) -> Iterator[tuple[str, int, _Found]]:
-    """File and offset of everything that `read` finds in the logs; errors go to stderr."""
+    """File and offset of everything that `read` finds in the logs; errors go to stderr. `counts`: whether it is what the command looks for."""
     for file in given_logs(paths):
         progress = Progress(file.path)
         with open_log(file.path) as log:
@@ -89,7 +90,7 @@ def read_logs(
                     tally.bad += 1
                     print(f"tidemark {tally.command}: {file.path}: offset {offset}: {found}", file=sys.stderr)
                 else:
-                    tally.found += 1
+                    tally.found += counts(found)
                     yield file.path, offset, found
         progress.close()
     tally.close()
