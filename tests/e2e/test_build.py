@@ -122,7 +122,10 @@ def test_show_prints_the_stored_rows_of_a_model_that_adds_to_a_table(dbt, demo, 
     assert "stg_transactions has no rows to show, it is not built yet: run `dbt run" in dbt.fails(
         "show", "--select", "stg_transactions"
     )
-    dbt.ok("run", "--select", "+sink_storage", "late_transactions", "--exclude", "sink_storage")
+    assert "sink_storage has no rows to show, models that it reads are not built yet (" in dbt.fails(
+        "show", "--select", "sink_storage"
+    )
+    dbt.ok("run", "--select", "+sink_storage", "--exclude", "sink_storage")
     places = shown(dbt, "sink_storage")
     assert {"file", "offset", "sent_rows"} <= places[0].keys(), "what the next run sends"
     dbt.ok("run", "--select", "sink_storage")
