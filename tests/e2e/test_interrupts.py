@@ -37,6 +37,35 @@ def test_a_command_ends_with_one_line(number, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+# A signal that comes while the command `dbt` imports the adapter.
+WHILE_IMPORTING = """
+import os, sys
+
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "dbt.adapters.tidemark.impl":
+            os.kill(os.getpid(), {number:d})
+
+sys.argv = ["dbt"]
+sys.meta_path.insert(0, Finder())
+import dbt.adapters.tidemark
+print("still there")
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_dbt_ends_with_one_line_while_it_imports_the_adapter(number):
+    done = subprocess.run(
+        [sys.executable, "-c", WHILE_IMPORTING.format(number=number)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    word, status = SIGNALS[number]
+    line = f"dbt: {word}; what is complete is kept, and the next run goes on from there\n"
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", line)
+
+
 @pytest.fixture(scope="module")
 def logs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("logs") / "log"

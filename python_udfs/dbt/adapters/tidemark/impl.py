@@ -38,7 +38,6 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
     ConnectionManager = TidemarkConnectionManager
 
     def __init__(self, config: Any, mp_context: Any) -> None:
-        interrupts.handle_in_dbt_command()
         super().__init__(config, mp_context)
         self._remembered: dict[str, Any] = {}
         _forget_secret(project_values(config).get("sink_uri"))

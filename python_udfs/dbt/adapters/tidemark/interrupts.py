@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.interrupts import NAMES, Interrupted
-from tidemark.spark.session import cancel_jobs
 
 # How long models may take to end, and dbt after them.
 _SECONDS_FOR_MODELS = 30.0
@@ -50,7 +49,10 @@ def is_ending() -> bool:
 
 
 def handle_in_dbt_command() -> None:
-    """For the command `dbt`, whose main function is not ours. A program that uses dbt as a library keeps its handlers."""
+    """For the command `dbt`, whose main function is not ours. A program that uses dbt as a library keeps its handlers.
+
+    dbt imports this adapter when it has read the profile, about a second after its start. Until then a signal ends it as Python does.
+    """
     if not _is_dbt_command() or threading.current_thread() is not threading.main_thread():
         return
     for number in NAMES:
@@ -92,6 +94,9 @@ def _end(status: int) -> None:
     while _models_in_flight and time.monotonic() < deadline:
         # Java may be gone: the signal may have been for all processes of a terminal or a service.
         with suppress(Exception):
+            # Imported here: signals are handled from before Spark's modules are loaded.
+            from tidemark.spark.session import cancel_jobs
+
             cancel_jobs()
         time.sleep(0.2)
     time.sleep(_SECONDS_FOR_DBT)
