@@ -5,19 +5,23 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from mysql_support import ACTIVE_DDL, active_table, batch_of, put, run, text_column
 
 from tidemark.compat import Compat
 from tidemark.config import load
 from tidemark.sinks.logged_rows import LoggedRows
-from tidemark.sinks.mysql.decided import runs, stages, write_decided
+from tidemark.sinks.mysql.decided import runs, stages, whole_transactions, write_decided
 from tidemark.sinks.mysql.errors import MissingColumn, MissingTable
 from tidemark.sinks.mysql.statements import lww_upsert
 from tidemark.wire import types
 from tidemark.wire.table_info import Column, Index, TableInfo
 
 ACTIVE = {"enable-active-active": True, "bdr-mode": True}
+
+
+NO_DECISIONS = pa.RecordBatch.from_arrays([], names=[])
 
 
 def plain_table(schema, version=1, *names, unique=()):
@@ -33,7 +37,7 @@ def decided(table, *changes, upstream="1"):
     """Changes as (position in the chunk, op, old row, new row)."""
     position = np.array([place for place, *_ in changes])
     batch = batch_of(table, [(op, 100 + place, pre, post) for place, op, pre, post in changes])
-    return LoggedRows(upstream, None, batch, None, position)
+    return LoggedRows(upstream, None, batch, NO_DECISIONS, position)
 
 
 def row(*values, names=("id", "u")):
@@ -73,6 +77,70 @@ def test_a_value_of_a_unique_key_moves_in_a_transaction_that_two_chunks_share(se
     for again in (chunks, chunks[:2], chunks):
         write_decided(settings, again)
     assert rows_of(session, table.schema) == [(1, 6), (3, 7)]
+
+
+@pytest.fixture
+def nullable(session, database):
+    """A table whose only key is unique and may be NULL."""
+    run(session, f"create table {database}.t (u int null unique, v int)")
+    columns = [Column(place + 1, name, place, types.INT, flen=11) for place, name in enumerate("uv")]
+    return TableInfo.build(database, "t", 7, 1, columns=columns, indexes=[Index("u", ("u",), is_unique=True)])
+
+
+def transaction(table, ts, first, *changes, upstream="1"):
+    """Changes as (op, old row, new row) of one transaction, from this position of a chunk."""
+    batch = batch_of(table, [(op, ts, pre, post) for op, pre, post in changes])
+    return LoggedRows(upstream, None, batch, NO_DECISIONS, np.arange(first, first + len(changes)))
+
+
+def moves(*keys):
+    """Rows that differ in their keys only: each gets the key of the next."""
+    return [
+        ("update", {"u": old, "v": 7}, {"u": new, "v": 7})
+        for old, new in zip(keys, keys[1:] + keys[:1], strict=True)
+    ]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_rows_that_are_alike_exchange_their_keys_in_a_transaction_that_chunks_share(
+    session, nullable, settings, size
+):
+    inserts = [("insert", None, {"u": key, "v": 7}) for key in range(5)]
+    changes = moves(*range(5))
+    chunks = [
+        [transaction(nullable, 100, 0, *inserts)],
+        *([transaction(nullable, 200, 0, *changes[at : at + size])] for at in range(0, 5, size)),
+        [transaction(nullable, 300, 0, ("update", {"u": 0, "v": 7}, {"u": 9, "v": 8}))],
+    ]
+    for _ in range(2):
+        write_decided(settings, chunks)
+        session.commit()
+        assert session.query(f"select u, v from {nullable.schema}.t order by u") == [
+            *((key, 7) for key in range(1, 5)),
+            (9, 8),
+        ]
+        run(session, f"truncate table {nullable.schema}.t")
+
+
+def test_only_a_transaction_that_may_go_on_waits_for_the_next_chunk():
+    columns = [Column(1, "u", 0, types.INT, flen=11), Column(2, "v", 1, types.INT, flen=11)]
+    table = TableInfo.build("d", "n", 8, 1, columns=columns, indexes=[Index("u", ("u",), is_unique=True)])
+    keyed = plain_table("d", 1, "u")
+    first, second = moves(1, 2)
+    chunks = [
+        [decided(keyed, (0, "insert", None, row(1, 1))), transaction(table, 200, 1, first)],
+        [transaction(table, 200, 0, second), transaction(table, 200, 1, second, upstream="2")],
+        [decided(keyed, (0, "insert", None, row(2, 2)))],
+    ]
+    found = [
+        [(rows.batch.table.table, rows.upstream_id, rows.position.tolist()) for rows in chunk]
+        for chunk in whole_transactions(chunks)
+    ]
+    assert found == [
+        [("t", "1", [0])],
+        [("n", "1", [-1]), ("n", "1", [0])],
+        [("n", "2", [-1]), ("t", "1", [0])],
+    ]
 
 
 def test_a_table_with_another_unique_key_has_one_lane(table):

@@ -127,9 +127,14 @@ def handle_columns(table: TableInfo) -> tuple[Column, ...]:
     return tuple(table.columns_by_name[name] for name in table.handle_key)
 
 
+def unique_keys(table: TableInfo) -> list[tuple[str, ...]]:
+    """The columns of each unique key."""
+    return [tuple(index.columns) for index in table.indexes if index.is_unique]
+
+
 def has_other_unique_keys(table: TableInfo) -> bool:
     """Whether rows of different handle keys can collide."""
-    return any(index.is_unique and set(index.columns) != set(table.handle_key) for index in table.indexes)
+    return any(set(key) != set(table.handle_key) for key in unique_keys(table))
 
 
 def _insert(verb: str, kind: str, table: TableInfo, columns: Sequence[Column]) -> Statement:

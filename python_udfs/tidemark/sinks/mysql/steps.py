@@ -13,6 +13,7 @@ keep it so, a table with such keys has one lane.
 Without a key: every change in order; an update is a delete and an insert. Repeating an insert gives a second row, as it does in TiCDC.
 With unique keys that may be NULL (and no other key): the same by transactions, deletes first, and rows are replaced. A value of the key that was written before is taken by
 the row that has it now, so repeating ends in the same rows. Only rows with NULL in all of these keys are there twice then: nothing tells them apart.
+A batch has to hold all rows of its transactions then (decided.py sees to it).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from tidemark.sinks.mysql.statements import (
     insert_rows,
     lww_upsert,
     replace_rows,
+    unique_keys,
 )
 from tidemark.wire.rows import NO_ROW, Changes, RowBatch
 from tidemark.wire.table_info import TableInfo
@@ -158,7 +160,7 @@ def _keyless(batch: RowBatch) -> Iterator[Step]:
     puts = np.tile([False, True], len(changes))
     there = events != NO_ROW
     events, puts = events[there], puts[there]
-    unique = [index.columns for index in table.indexes if index.is_unique]
+    unique = unique_keys(table)
     if unique:
         # Within a transaction a value of a key may move from one row to another.
         order = np.lexsort((puts, np.repeat(_transactions(changes), 2)[there]))
