@@ -1,6 +1,6 @@
 {#
   Say how many deletes of a range say nothing. An Avro delete is its key, and a table without a key has none: consumers keep the row.
-  Their number is remembered for sink_checkpoints, where a test finds it: dbt counts the warnings of tests only.
+  Their number becomes part of the range, for sink_checkpoints, where a test finds it: dbt counts the warnings of tests only.
 
   range: what the sink sends. schemas: its option of that name.
 #}
@@ -8,7 +8,7 @@
   {%- if tidemark.changefeed_setting('protocol') != 'avro' -%}
     {{ return('') }}
   {%- endif -%}
-  {% do adapter.remember('empty deletes', 0) %}
+  {% do range.update({'empty_delete_count': 0}) %}
   {%- set deletes = "(select *, '' as topic from " ~ ref('row_policy') ~ " where policy_op = 'delete' and " ~ range.condition ~ ')' -%}
   {%- set versions = [] -%}
   {%- for version in adapter.versions_without_avro_key(tidemark.first_rows(deletes, range), schemas) -%}
@@ -22,6 +22,6 @@
     ~ ' where (schema_name, table_name, table_version) in (' ~ versions | join(', ') ~ ') group by schema_name, table_name order by schema_name, table_name'
   ) -%}
     {% do exceptions.warn(model.name ~ ': ' ~ adapter.empty_deletes(row[0], row[1], row[2] | int)) %}
-    {% do adapter.remember('empty deletes', adapter.remembered('empty deletes') + row[2] | int) %}
+    {% do range.update({'empty_delete_count': range.empty_delete_count + row[2] | int}) %}
   {%- endfor -%}
 {% endmacro %}

@@ -64,7 +64,6 @@
 {% macro note_sink_checkpoint(sink, report=none) %}
   {%- set range = tidemark.sink_range(sink) -%}
   {%- set late_rows = range.late.rows if range.late.decision in ('send', 'skip') else 0 -%}
-  {%- set empty_deletes = adapter.remembered('empty deletes') -%}
   {%- set values = {
     'previous_checkpoint_ts': range.after_ts if range.is_adopted else range.noted_ts,
     'checkpoint_ts': range.up_to_ts,
@@ -73,7 +72,7 @@
     'batch_id': range.up_to_batch,
     'plan_id': tidemark.text_literal(range.plan_id),
     'log_row_count': range.log_row_count,
-    'empty_delete_count': 'null' if empty_deletes is none else empty_deletes
+    'empty_delete_count': range.get('empty_delete_count', 'null')
   } -%}
   {%- set is_noted = range.noted_ts == range.after_ts or range.is_adopted -%}
   {%- if not range.has_rows and is_noted -%}

@@ -12,6 +12,7 @@
   late                              the late rows, and what becomes of them
   condition                         which rows of row_policy, row_dispatch and int_transactions are sent; it names batches, so that others are not read
   in_range, late_condition          the two parts of it; the second also where late rows are not sent
+  empty_delete_count                Avro deletes of it that say nothing, once warn_of_empty_deletes has counted them
 #}
 {% macro sink_range(sink) %}
   {%- set known = adapter.remembered('range of ' ~ sink) if execute and target.type == 'tidemark' -%}
