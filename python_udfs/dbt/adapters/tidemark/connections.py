@@ -14,6 +14,7 @@ from dbt.adapters.events.logging import AdapterLogger
 from dbt.adapters.spark.connections import SparkConnectionManager, SparkConnectionMethod, SparkCredentials
 from dbt.adapters.spark.session import Cursor, SessionConnectionWrapper
 from dbt_common.exceptions import DbtConfigError, DbtDatabaseError, DbtRuntimeError
+from py4j.protocol import Py4JNetworkError
 
 from dbt.adapters.tidemark import interrupts
 from dbt.adapters.tidemark.messages import short_message
@@ -136,6 +137,8 @@ class TidemarkConnectionManager(SparkConnectionManager):
         except DbtRuntimeError:
             raise
         except Exception as error:  # Spark raises many classes; each becomes one readable message
+            if isinstance(error, (Py4JNetworkError, ConnectionError)):
+                interrupts.wait_for_signal()
             logger.debug(f"Error while running:\n{sql}\n{error}")
             raise DbtDatabaseError(short_message(error)) from None
 

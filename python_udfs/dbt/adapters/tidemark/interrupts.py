@@ -48,6 +48,11 @@ def is_ending() -> bool:
     return _ending.is_set()
 
 
+def wait_for_signal() -> None:
+    """Java has gone. A signal for all processes of a terminal or a service may have reached it first: then it is on its way here, and the failure of a model is no news."""
+    _ending.wait(_SECONDS_OF_ONE_SIGNAL)
+
+
 def handle_in_dbt_command() -> None:
     """For the command `dbt`, whose main function is not ours. A program that uses dbt as a library keeps its handlers.
 
