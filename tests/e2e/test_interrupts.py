@@ -18,6 +18,11 @@ SIGNALS = {signal.SIGINT: ("interrupted", 130), signal.SIGTERM: ("terminated", 1
 SCRIPTS = Path(sys.executable).parent
 
 
+def as_from_a_terminal():
+    """In the new process: who started the tests in the background of a shell has Ctrl-C ignored, and that would be inherited."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition():
@@ -28,7 +33,9 @@ def until(condition, seconds=120):
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_command_ends_with_one_line(number, tmp_path):
     command = [SCRIPTS / "tidemark", "demo-log", "--rows", "5000000", "--out", tmp_path / "log"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=as_from_a_terminal
+    )
     until(lambda: list(tmp_path.rglob("*.bin")))
     process.send_signal(number)
     word, status = SIGNALS[number]
@@ -60,6 +67,7 @@ def test_dbt_ends_with_one_line_while_it_imports_the_adapter(number):
         capture_output=True,
         text=True,
         timeout=60,
+        preexec_fn=as_from_a_terminal,
     )
     word, status = SIGNALS[number]
     line = f"dbt: {word}; what is complete is kept, and the next run goes on from there\n"
@@ -111,6 +119,7 @@ def test_a_run_ends_with_one_line_and_leaves_no_process(command, number, moment,
         text=True,
         # As a terminal does it: all processes of the command get the signal.
         start_new_session=True,
+        preexec_fn=as_from_a_terminal,
     )
     before = next(line for line in process.stdout if moment in line)
     assert processes_of(state), "Java runs"
