@@ -26,7 +26,7 @@ identities as (
 written as (
     select
         *,
-        write.table_id as table_id
+        write.table_id
     from winners
 ),
 
