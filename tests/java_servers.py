@@ -109,7 +109,8 @@ class KafkaBroker(_JavaServer):
         made = subprocess.run(
             [
                 *self._run("kafka.tools.StorageTool"),
-                *("format", "-t", cluster, "-c", str(self._properties), "--standalone"),
+                # In one word, since the name of a cluster may begin with a dash.
+                *("format", f"--cluster-id={cluster}", "-c", str(self._properties), "--standalone"),
             ],
             capture_output=True,
             text=True,
