@@ -99,5 +99,5 @@
   {%- if load_relation(winners) is none -%}
     {{ return(0) }}
   {%- endif -%}
-  {{ return(tidemark.noted_batch(tidemark.stored_table(winners)) if var('table_format') == 'delta' else tidemark.last_batch_of(winners)) }}
+  {{ return(tidemark.last_batch_of(winners)) }}
 {% endmacro %}

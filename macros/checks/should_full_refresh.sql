@@ -4,7 +4,7 @@
   {%- if configured is not none -%}
     {{ return(configured) }}
   {%- endif -%}
-  {%- if flags.FULL_REFRESH and config.get('materialized') in ('incremental', 'decoded') and not var('rebuild_from_logs') -%}
+  {%- if flags.FULL_REFRESH and config.get('materialized') in ('incremental', 'batched') and not var('rebuild_from_logs') -%}
     {% do exceptions.raise_compiler_error(
       '--full-refresh rebuilds ' ~ model['name'] ~ ' from the logs, and what is no longer in them is lost. '
       ~ "If all logs are still there, ask again with --full-refresh --vars 'rebuild_from_logs: true'"

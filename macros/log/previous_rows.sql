@@ -1,6 +1,6 @@
-{# What the calling incremental model kept for the last batch it handled; before its first run an empty relation of these columns. #}
+{# What the calling model kept for the last batch it handled; before its first run an empty relation of these columns. #}
 {% macro previous_rows(columns) %}
-  {%- if is_incremental() -%}
+  {%- if tidemark.is_kept() -%}
     select {{ columns.keys() | join(', ') }} from {{ this }} where batch_id = {{ tidemark.last_batch() }}
   {%- else -%}
     select

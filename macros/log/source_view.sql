@@ -11,6 +11,13 @@
 {% endmacro %}
 
 
+{# Drops a view of source_view. #}
+{% macro drop_source_view(view) %}
+  {% do tidemark.announce_change(none) %}
+  {% do run_query('drop view if exists ' ~ view) %}
+{% endmacro %}
+
+
 {# The name of a temporary view of this run. #}
 {% macro view_name(purpose) %}
   {{ return('tidemark_' ~ purpose ~ '_' ~ invocation_id | replace('-', '_')) }}

@@ -18,10 +18,11 @@
   {%- endif -%}
   {{ run_hooks(pre_hooks) }}
   {%- set view = tidemark.source_view('sink_' ~ model['alias'], format, options) -%}
+  {% do tidemark.announce_change(none) %}
   {%- call statement('main') -%}
     insert into {{ view }} {{ compiled_code }}
   {%- endcall -%}
-  {% do run_query('drop view if exists ' ~ view) %}
+  {% do tidemark.drop_source_view(view) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': []}) }}
 {% endmaterialization %}

@@ -31,7 +31,7 @@
 {# Post-hook of the writer of the progress table: when it was written, and up to which checkpoint. #}
 {% macro note_progress_update() %}
   {%- set written = tidemark.noted_position('tidb') -%}
-  {{ return(tidemark.add_checkpoint_sql(
+  {{ return(tidemark.add_checkpoint(
     'progress',
     {
       'previous_checkpoint_ts': tidemark.noted_position('progress').checkpoint_ts,

@@ -81,7 +81,8 @@
 
 {# Names the numbering of batches: a rebuild from the logs numbers them anew. #}
 {% macro log_plan_id() %}
-  {{ return(tidemark.stored_table(ref('log_segments')).identifier) }}
+  {%- set kept = tidemark.kept(ref('log_segments')) -%}
+  {{ return(kept.built if kept is not none else '') }}
 {% endmacro %}
 
 
@@ -144,7 +145,7 @@
   {% do tidemark.judge_late_rows(sink, range) %}
   {%- set has_news = range.is_adopted or range.noted_ts < range.after_ts or range.late.decision in ('skip', 'left_out') -%}
   {%- if not range.has_rows and has_news -%}
-    {% do run_query(tidemark.note_sink_checkpoint(sink)) %}
+    {% do tidemark.note_sink_checkpoint(sink) %}
   {%- endif -%}
   {{ return(range.has_rows) }}
 {% endmacro %}

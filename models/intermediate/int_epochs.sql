@@ -1,4 +1,5 @@
--- one row per epoch of a dispatcher, as it stands after a batch: how far its events are complete
+-- one row per epoch of a dispatcher, as it stands after the last batch: how far its events are complete
+{{ config(keeps='last_batch') }}
 {% set last_batch, current_batch = tidemark.last_batch(), tidemark.current_batch() %}
 
 with previous as (

@@ -4,7 +4,6 @@
 -- depends_on: {{ ref('log_segments') }} (which batches there are)
 -- depends_on: {{ ref('stg_frames') }} (rows wait until what cannot be read is known)
 {{ config(
-    materialized='decoded',
     rows_from='int_transactions',
     decoder='tidemark_row_changes',
     decoder_options="{{ tojson({'schemas': tojson(tidemark.schemas_of_new_rows()), 'time_zones': tojson(tidemark.time_zones())}) }}"

@@ -49,7 +49,7 @@ completed as (
 ),
 
 -- late data may be older than the last checkpoint: what was not taken before is new
-{% if is_incremental() %}
+{% if tidemark.is_kept() %}
     taken as (
         select distinct {{ transaction_columns }} from {{ this }}
         where batch_id <= {{ last_batch }} and commit_ts >= (select min(transactions.commit_ts) from transactions)

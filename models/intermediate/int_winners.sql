@@ -1,15 +1,12 @@
--- one row per key of a physical table, on parquet also per batch: the write that won among the new ones and those taken over
--- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how large the new batch is)
+-- one row per key of a physical table, on parquet also per part: the write that won among the new ones and those taken over
+-- depends_on: {{ ref('log_segments') }} (which batches there are), {{ ref('int_row_changes') }} (how much is new)
 {% set key_columns = ['key', 'table_name', 'schema_name', 'upstream_id', 'physical_table_id'] %}
 {{ config(
     rows_from='int_row_changes',
-    file_format=var('table_format'),
-    partition_by='batch_id' if var('table_format') == 'parquet' else none,
-    unique_key=key_columns if var('table_format') == 'delta' else none,
-    matched_condition='DBT_INTERNAL_SOURCE.write_order > DBT_INTERNAL_DEST.write_order',
-    post_hook="{{ tidemark.drop_merged_batches() }}"
+    takes_over=true,
+    merged_by=key_columns
 ) }}
-{% set merged_batches = tidemark.batches_to_merge() %}
+{% set parts_to_take_over = tidemark.parts_to_take_over() %}
 
 with row_policy as (
     select * from {{ ref('row_policy') }}
@@ -18,14 +15,14 @@ with row_policy as (
 
 writes as (
     {{ tidemark.applied_writes('row_policy', key_columns) }}
-    {% if merged_batches %}
+    {% if parts_to_take_over %}
         union all
         select
             {{ key_columns | join(',\n            ') }},
             write_order,
             write
-        from {{ this }}
-        where batch_id in ({{ merged_batches | join(', ') }})
+        from {{ tidemark.stored_table(this) }}
+        where part in ({{ parts_to_take_over | join(', ') }})
     {% endif %}
 ),
 
@@ -46,7 +43,6 @@ final as (
         {{ key_columns | join(',\n        ') }},
         write_order,
         write,
-        cast({{ (merged_batches + [tidemark.current_batch()]) | min }} as bigint) as from_batch,
         cast({{ tidemark.current_batch() }} as bigint) as batch_id
     from ranked
     where place = 1

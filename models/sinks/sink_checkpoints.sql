@@ -1,5 +1,5 @@
 -- one row per run of a sink that sent or skipped something: everything up to the checkpoint is there; sinks add them when done
-{{ config(materialized='incremental', partition_by='sink', full_refresh=false, on_schema_change='append_new_columns') }}
+{{ config(materialized='appended', full_refresh=false) }}
 
 with final as (
     select

@@ -1,7 +1,7 @@
 -- one row per stretch of an event log that a run found new: whole frames, from one frame boundary to another
 {% set positions = {} %}
 {% set batch_id = tidemark.last_batch() + 1 %}
-{% if is_incremental() %}
+{% if tidemark.is_kept() %}
     {% for row in run_query('select file, max(segment_end), max(log_size) from ' ~ this ~ ' group by file') %}
         {% do positions.update({row[0]: [row[1] | int, row[2] | int]}) %}
     {% endfor %}

@@ -85,6 +85,7 @@ def test_logs_are_looked_at_by_runs_only(dbt, log):
 def test_row_changes_of_another_version_are_not_added_to(dbt, log, sender, monkeypatch):
     log.write_bytes(b"".join(sender.frames))
     dbt.ok("run", "--select", "+int_row_changes")
+    sender.send([Transaction("1", None, START_TS + 9, START_TS + 10, (_insert(sender),))])
     sender.resolve(START_TS + 10)
     log.write_bytes(b"".join(sender.frames))
     monkeypatch.setattr(row_change_writer, "SCHEMA", row_change_writer.SCHEMA + ", `another` string")

@@ -12,7 +12,7 @@ from test_storage_tree_input import transactions_of
 from support import golden, jsonl
 from tidemark.errors import TidemarkError
 from tidemark.joined_frames import BadFrame
-from tidemark.spark.row_change_writer import BatchFiles, RowChangeWriter
+from tidemark.spark.row_change_writer import RowChangeWriter, RowFile
 from tidemark.spark.row_changes import error_batch
 from tidemark.wire import types
 from tidemark.wire.errors import InvalidField
@@ -22,13 +22,11 @@ LOG = golden("streams/orders.bin")
 
 
 def writer(folder, log=LOG, **options):
-    return RowChangeWriter(
-        {"path": f"file:{folder}", "schemas": json.dumps(read_log(log)[0]), "batches": "[1]", **options}
-    )
+    return RowChangeWriter({"path": f"file:{folder}", "schemas": json.dumps(read_log(log)[0]), **options})
 
 
 def written(folder):
-    return [row for file in sorted(folder.glob("batch_id=1/*")) for row in pq.read_table(file).to_pylist()]
+    return [row for file in sorted(folder.glob("*.parquet")) for row in pq.read_table(file).to_pylist()]
 
 
 def test_every_row_of_the_transactions_is_written(tmp_path):
@@ -52,7 +50,7 @@ def test_other_transactions_of_a_frame_are_left_out(tmp_path):
 
 def test_batches_of_several_logs_keep_their_words(tmp_path):
     frame = BadFrame(0, memoryview(b""), InvalidField("broken"))
-    files = BatchFiles(str(tmp_path))
+    files = RowFile(str(tmp_path))
     for name in ("b", "a", "b"):
         files.add(1, error_batch(f"upstream {name}", f"{name}.bin", frame))
     files.close()
@@ -61,14 +59,14 @@ def test_batches_of_several_logs_keep_their_words(tmp_path):
 
 
 def test_the_commit_removes_what_an_earlier_attempt_left_and_nothing_else(tmp_path):
-    for batch in (1, 2):
-        (tmp_path / f"batch_id={batch}").mkdir()
-        (tmp_path / f"batch_id={batch}" / "left.parquet").write_bytes(b"half")
-    task = writer(tmp_path)
+    for part in ("part=1", "part=2"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "left.parquet").write_bytes(b"half")
+    task = writer(tmp_path / "part=1")
     attempts = [task.write(iter([transactions_of(LOG)])) for _ in range(2)]
     task.commit([attempts[1]])
-    assert [str(file) for file in (tmp_path / "batch_id=1").iterdir()] == attempts[1].files
-    assert (tmp_path / "batch_id=2" / "left.parquet").exists()
+    assert [str(file) for file in (tmp_path / "part=1").iterdir()] == attempts[1].files
+    assert (tmp_path / "part=2" / "left.parquet").exists()
 
 
 def test_a_log_that_is_gone_is_named(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,7 @@ from tidemark.time_zones import is_known
 
 ON_BAD_FRAME = ("quarantine", "fail")
 LATE_ROWS = ("fail", "send", "skip")
-TABLE_FORMATS = ("parquet", "delta")
+TABLE_FORMATS = ("parquet", "delta", "iceberg")
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 SYNC_POINT = "sync_point"
 
@@ -43,13 +44,7 @@ def check_project_vars(
     for name, check_var in VARS.items():
         if values.get(name) is not None:
             check_var(name, values[name], findings)
-    if values.get("table_format") == "delta" and DELTA not in str(spark_settings.get("spark.sql.extensions")):
-        findings.error(
-            "table_format",
-            f"the `spark_settings` of the profile lack spark.sql.extensions: {DELTA}",
-            "delta",
-            "parquet, or delta with the settings that docs/models.md shows",
-        )
+    _check_format(values, spark_settings, findings)
     uri = values.get("sink_uri")
     if isinstance(uri, str):
         if has_plain_secret(uri):
@@ -72,6 +67,24 @@ def check_project_vars(
     if _is_compat(switches) and isinstance(values.get("sink_uri") or "", str):
         findings.extend(check(values.get("changefeed"), values.get("sink_uri"), switches))
     return findings
+
+
+def _check_format(
+    values: Mapping[str, Any], spark_settings: Mapping[str, Any], findings: Findings
+) -> None:
+    """A table format that Spark does not know without the settings of the profile."""
+    table_format, missing = values.get("table_format"), ""
+    if table_format == "delta" and DELTA not in str(spark_settings.get("spark.sql.extensions")):
+        missing = f"spark.sql.extensions: {DELTA}"
+    if table_format == "iceberg" and f"spark.sql.catalog.{values.get('iceberg_catalog')}" not in spark_settings:
+        missing = f"spark.sql.catalog.{values.get('iceberg_catalog')} (the var iceberg_catalog names it)"
+    if missing:
+        findings.error(
+            "table_format",
+            f"the `spark_settings` of the profile lack {missing}",
+            table_format,
+            f"parquet, or {table_format} with the settings that docs/table-formats.md shows",
+        )
 
 
 def _event_logs(name: str, value: Any, findings: Findings) -> None:
@@ -129,6 +142,11 @@ def _text(name: str, value: Any, findings: Findings) -> None:
         findings.error(name, "is not a text", value, "a text")
 
 
+def _name(name: str, value: Any, findings: Findings) -> None:
+    if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_]\w*", value):
+        findings.error(name, "is not a name", value, "letters, digits and underscores")
+
+
 def _text_or_mapping(name: str, value: Any, findings: Findings) -> None:
     if not isinstance(value, (str, Mapping)):
         findings.error(
@@ -173,6 +191,7 @@ VARS = {
     "on_bad_frame": _one_of(*ON_BAD_FRAME),
     "late_rows": _one_of(*LATE_ROWS),
     "table_format": _one_of(*TABLE_FORMATS),
+    "iceberg_catalog": _name,
     "as_of_ts": _snapshot,
     "replication_lag_seconds": _seconds,
     "state_dir": _text,

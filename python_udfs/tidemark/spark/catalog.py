@@ -6,63 +6,57 @@ entry stands in a file:
     {folder}/{schema}/{name}.json      a table with its partitions, or a view; replaced by one rename
 
 A file is written after the statement that changed the entry, so after the data: a process that dies in between leaves files of rows that no entry shows, and the next run writes
-them again. The lock of the state folder keeps other processes out. Functions that a statement creates are not kept.
+them again. Who runs a statement says which entry it changes; after one that nobody announced, all entries are compared. The lock of the state folder keeps other processes out.
+Functions that a statement creates are not kept.
+
+An entry holds Spark's own object, which Java reads back in one step, and beside it what people and other versions of Spark need. A state folder that another version of Spark
+wrote is restored by statements: tables, and the views that show them; other views are made again by the next run.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import re
 import shutil
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from tidemark.errors import TidemarkError
 
 _COMMENTS = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)+", re.DOTALL)
+# Statements that change no entry, whatever else they do. All others may.
 _READS = re.compile(
-    r"(?:select|show|describe|desc|explain|set|values|use|create\s+(?:or\s+replace\s+)?(?:global\s+)?temp(?:orary)?\s+view)\b"
-    r"|with\b(?!.*\binsert\s+(?:into|overwrite)\b)",
-    re.IGNORECASE | re.DOTALL,
+    r"(?:select|show|describe|desc|explain|set|values|use|refresh|create\s+(?:or\s+replace\s+)?(?:global\s+)?temp(?:orary)?\s+view)\b",
+    re.IGNORECASE,
 )
-_NAME = r"(`[^`]+`|\w+)"
-# The statements that a build is made of, each of which changes one entry.
-_CHANGES_ONE = re.compile(
-    r"(?:create\s+(?:or\s+replace\s+)?(?:table|view)\s+(?:if\s+not\s+exists\s+)?"
-    r"|insert\s+(?:into|overwrite)\s+(?:table\s+)?|merge\s+into\s+|drop\s+(?:table|view)\s+(?:if\s+exists\s+)?"
-    rf"|alter\s+(?:table|view)\s+(?!.*\brename\b))(?:{_NAME}\.)?{_NAME}(?![.\w`])",
-    re.IGNORECASE | re.DOTALL,
-)
+_BETWEEN_ENTRIES = "\n\0\n"
 
 
 class CatalogDamaged(TidemarkError):
     """A file of the catalog cannot be read."""
 
 
-def changed_by(statement: str) -> list[tuple[str | None, str]] | None:
-    """Schema (None: the current one) and name of the entries that a statement may have changed; None: it may be any."""
-    body = _COMMENTS.sub("", f" {statement}", count=1)
-    if _READS.match(body):
-        return []
-    found = _CHANGES_ONE.match(body)
-    if not found:
-        return None
-    # The catalog knows names in lower case.
-    schema, name = (part and part.strip("`").lower() for part in found.groups())
-    return [(schema, name)]
+def is_read(statement: str) -> bool:
+    """Whether a statement changes no entry for sure. One that begins with a CTE may be an insert."""
+    return bool(_READS.match(_COMMENTS.sub("", f" {statement}", count=1)))
 
 
 class Catalog:
     """The written form of a session's catalog."""
 
     def __init__(self, spark: Any, folder: Path):
+        self._spark = spark
         self._jvm = spark._jvm
-        self._session = spark._jsparkSession.sessionState()
         self._catalog = spark._jsparkSession.sharedState().externalCatalog()
         self._folder = folder
         self._written: dict[tuple[str, str], dict[str, Any]] = {}
+        # What Spark says of an entry, to see without further questions whether it has changed.
+        self._said: dict[tuple[str, str], str] = {}
         self._guard = threading.Lock()
         self._texts = self._jvm.com.fasterxml.jackson.databind.ObjectMapper()
         self._texts.registerModule(self._jvm.com.fasterxml.jackson.module.scala.DefaultScalaModule())
@@ -70,39 +64,58 @@ class Catalog:
     def restore(self) -> None:
         """Tell Spark of everything that is written down."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        for schema in self._folder.glob(f"*/{_SCHEMA_FILE}"):
+        foreign = []
+        for schema in sorted(self._folder.glob(f"*/{_SCHEMA_FILE}")):
             self._create_schema(schema.parent.name, _read(schema))
             for path in schema.parent.glob("*.json"):
-                entry = _read(path)
-                self._create_entry(path.parent.name, path.stem, entry)
-                self._written[path.parent.name, path.stem] = entry
+                key, entry = (path.parent.name, path.stem), _read(path)
+                if entry.get("spark") == self._spark.version:
+                    self._create_entry(*key, entry, path)
+                    self._written[key] = entry
+                else:
+                    foreign.append((key, entry))
+        self._create_by_statements(foreign)
 
     def entry(self, schema: str | None, name: str) -> dict[str, Any] | None:
         """What is written down of a table or view; to ask Java for a part of it takes a hundred times as long."""
         return self._written.get((schema.lower(), name.lower())) if schema else None
 
-    def note(self, statement: str | None) -> None:
-        """Write down what a statement has changed; without one, whatever has changed."""
-        changed = changed_by(statement) if statement else None
+    def write(self, entries: Iterable[tuple[str, str]]) -> None:
+        """Write down these tables and views, or that they are gone."""
         with self._guard:
-            if changed is None:
-                self._write_all()
-            for schema, name in changed or ():
-                self._write(schema or self._session.catalog().getCurrentDatabase(), name)
+            for schema, name in entries:
+                self._write(schema.lower(), name.lower())
 
-    def _write_all(self) -> None:
-        schemas = {
-            name: set(_list(self._catalog.listTables(name))) for name in _list(self._catalog.listDatabases())
-        }
-        for path in self._folder.iterdir():
-            if path.name not in schemas:
-                shutil.rmtree(path)
-                self._written = {key: entry for key, entry in self._written.items() if key[0] != path.name}
-        for schema, names in schemas.items():
-            self._schema_folder(schema)
-            known = {name for of, name in self._written if of == schema}
-            for name in names | known:
-                self._write(schema, name)
+    def write_changes(self) -> None:
+        """Write down whatever has changed."""
+        with self._guard:
+            schemas = _list(self._catalog.listDatabases())
+            for path in self._folder.iterdir():
+                if path.name not in schemas:
+                    shutil.rmtree(path)
+                    for key in [key for key in self._written if key[0] == path.name]:
+                        del self._written[key]
+            for schema in schemas:
+                self._schema_folder(schema)
+                for name in self._changed(schema):
+                    self._write(schema, name)
+
+    def _changed(self, schema: str) -> list[str]:
+        """The tables and views of a schema that are not as they were, or gone, or whose partitions may be others."""
+        found = self._catalog.listTables(schema)
+        names = _list(found)
+        texts = self._catalog.getTablesByName(schema, found).mkString(_BETWEEN_ENTRIES) if names else ""
+        said = dict(zip(names, texts.split(_BETWEEN_ENTRIES), strict=False))
+        known = [name for of, name in self._written if of == schema]
+        gone = [name for name in known if name not in said]
+        changed = [
+            name
+            for name, text in said.items()
+            if self._said.get((schema, name)) != text
+            or (self._written.get((schema, name)) or {}).get("partitions") is not None
+        ]
+        self._said.update({(schema, name): text for name, text in said.items()})
+        return gone + changed
 
     def _schema_folder(self, schema: str) -> Path:
         folder = self._folder / schema
@@ -114,127 +127,115 @@ class Catalog:
 
     def _write(self, schema: str, name: str) -> None:
         if not self._catalog.databaseExists(schema) or not self._catalog.tableExists(schema, name):
-            self._remove(schema, name)
+            if self._written.pop((schema, name), None) is not None:
+                (self._folder / schema / _file_name(name)).unlink(missing_ok=True)
             return
         entry = self._entry(schema, name)
         if entry != self._written.get((schema, name)):
             _replace(self._schema_folder(schema) / _file_name(name), _text(entry))
             self._written[schema, name] = entry
 
-    def _remove(self, schema: str, name: str) -> None:
-        if self._written.pop((schema, name), None) is not None:
-            (self._folder / schema / _file_name(name)).unlink(missing_ok=True)
-
     def _entry(self, schema: str, name: str) -> dict[str, Any]:
         table = self._catalog.getTable(schema, name)
-        storage = table.storage()
         entry = {
             "type": table.tableType().name(),
             "columns": table.schema().json(),
             "properties": self._map(table.properties()),
-            "comment": _or_none(table.comment()),
-            "created": [table.owner(), table.createTime(), table.createVersion()],
+            "spark": self._spark.version,
+            "java": self._to_text(table),
         }
         if entry["type"] == "VIEW":
-            entry |= {"text": _or_none(table.viewText()), "original": _or_none(table.viewOriginalText())}
-        else:
-            entry |= {
-                "provider": _or_none(table.provider()),
-                "location": storage.locationUri().get().toString(),
-                "options": self._map(storage.properties()),
-                "partitioned_by": _list(table.partitionColumnNames()),
-                "partitions": self._partitions(table, schema, name),
-            }
+            return {**entry, "text": _or_none(table.viewText())}
+        entry |= {
+            "provider": _or_none(table.provider()),
+            "location": table.storage().locationUri().get().toString(),
+            "partitioned_by": _list(table.partitionColumnNames()),
+            "partitions": None,
+        }
+        # Otherwise files, not the catalog, say which partitions there are.
+        if entry["partitioned_by"] and table.tracksPartitionsInCatalog():
+            partitions = self._catalog.listPartitions(schema, name, self._none)
+            names = _list(self._catalog.listPartitionNames(schema, name, self._none))
+            entry |= {"partitions": names, "java_partitions": self._to_text(partitions)}
         return entry
-
-    def _partitions(self, table: Any, schema: str, name: str) -> list[str] | None:
-        """The names of the partitions, whose files are below the table; None where files, not the catalog, say which there are."""
-        if not table.tracksPartitionsInCatalog():
-            return None
-        return _list(self._catalog.listPartitionNames(schema, name, self._none))
 
     @property
     def _none(self) -> Any:
         return self._jvm.scala.Option.empty()
 
-    def _some(self, value: Any) -> Any:
-        return self._jvm.scala.Option.apply(value)
-
     def _map(self, found: Any) -> dict[str, str]:
         return json.loads(self._texts.writeValueAsString(found))
 
-    def _scala_map(self, values: dict[str, str]) -> Any:
-        return self._jvm.PythonUtils.toScalaMap(values)
+    def _to_text(self, serializable: Any) -> str:
+        written = self._jvm.java.io.ByteArrayOutputStream()
+        stream = self._jvm.java.io.ObjectOutputStream(written)
+        stream.writeObject(serializable)
+        stream.close()
+        return base64.b64encode(written.toByteArray()).decode()
+
+    def _from_text(self, text: str) -> Any:
+        found = self._jvm.java.io.ByteArrayInputStream(base64.b64decode(text))
+        return self._jvm.java.io.ObjectInputStream(found).readObject()
 
     def _create_schema(self, name: str, found: dict[str, Any]) -> None:
         location = self._jvm.java.net.URI(found["location"])
         database = self._jvm.org.apache.spark.sql.catalyst.catalog.CatalogDatabase(
-            name, "", location, self._scala_map({})
+            name, "", location, self._jvm.PythonUtils.toScalaMap({})
         )
         self._catalog.createDatabase(database, True)
 
-    def _create_entry(self, schema: str, name: str, entry: dict[str, Any]) -> None:
-        catalyst = self._jvm.org.apache.spark.sql.catalyst
-        identifier = catalyst.TableIdentifier(name, self._some(schema))
-        columns = self._jvm.org.apache.spark.sql.types.DataType.fromJson(entry["columns"])
-        owner, create_time, create_version = entry["created"]
-        is_view = entry["type"] == "VIEW"
-        default = catalyst.catalog.CatalogTable
-        self._catalog.createTable(
-            default.apply(
-                identifier,
-                catalyst.catalog.CatalogTableType(entry["type"]),
-                self._storage(entry.get("location"), entry.get("options", {})),
-                columns,
-                self._some(entry.get("provider")),
-                self._jvm.PythonUtils.toSeq(entry.get("partitioned_by", [])),
-                self._none,  # buckets
-                owner,
-                create_time,
-                getattr(default, "apply$default$10")(),  # last access
-                create_version,
-                self._scala_map(entry["properties"]),
-                self._none,  # statistics
-                self._some(entry.get("text")),
-                self._some(entry["comment"]),
-                getattr(default, "apply$default$16")(),  # collation
-                getattr(default, "apply$default$17")(),  # unsupported features
-                entry.get("partitions") is not None,
-                getattr(default, "apply$default$19")(),  # schema preserves case
-                getattr(default, "apply$default$20")(),  # ignored properties
-                self._some(entry.get("original")),
-            ),
-            False,
-        )
-        if not is_view and entry["partitions"]:
-            self._create_partitions(schema, name, entry)
+    def _create_entry(self, schema: str, name: str, entry: dict[str, Any], path: Path) -> None:
+        try:
+            self._catalog.createTable(self._from_text(entry["java"]), False)
+            if entry.get("partitions"):
+                self._catalog.createPartitions(schema, name, self._from_text(entry["java_partitions"]), True)
+        except Exception as error:  # Java has many words for bytes that it cannot read
+            raise CatalogDamaged(_damaged(path, str(error).splitlines()[0])) from None
 
-    def _storage(self, location: str | None, options: dict[str, str]) -> Any:
-        uri = self._some(self._jvm.java.net.URI(location)) if location else self._none
-        return self._jvm.org.apache.spark.sql.catalyst.catalog.CatalogStorageFormat(
-            uri, self._none, self._none, self._none, False, self._scala_map(options)
-        )
+    def _create_by_statements(self, entries: list[tuple[tuple[str, str], dict[str, Any]]]) -> None:
+        """Restore what another version of Spark wrote: tables first, then the views that show them."""
+        from pyspark.sql.types import StructType
 
-    def _create_partitions(self, schema: str, name: str, entry: dict[str, Any]) -> None:
-        part = self._jvm.org.apache.spark.sql.catalyst.catalog.CatalogTablePartition
-        escapes = self._jvm.org.apache.spark.sql.catalyst.catalog.ExternalCatalogUtils
-        parts = []
-        for partition in entry["partitions"]:
-            values = {
-                escapes.unescapePathName(column): escapes.unescapePathName(value)
-                for column, value in (piece.split("=", 1) for piece in partition.split("/"))
-            }
-            parts.append(
-                part.apply(
-                    self._scala_map(values),
-                    self._storage(None, {}),  # below the table
-                    getattr(part, "apply$default$3")(),
-                    getattr(part, "apply$default$4")(),
-                    getattr(part, "apply$default$5")(),
-                    getattr(part, "apply$default$6")(),
-                )
+        for (schema, name), entry in entries:
+            if entry["type"] == "VIEW":
+                continue
+            columns = ", ".join(
+                f"`{field.name}` {field.dataType.simpleString()}"
+                for field in StructType.fromJson(json.loads(entry["columns"])).fields
             )
-        self._catalog.createPartitions(schema, name, self._jvm.PythonUtils.toSeq(parts), True)
+            by = ", ".join(f"`{column}`" for column in entry["partitioned_by"])
+            self._spark.sql(
+                f"create table {schema}.`{name}` ({columns}) using {entry['provider']} "
+                f"{f'partitioned by ({by})' if by else ''} location {_literal(entry['location'])}"
+            )
+            if entry["partitions"]:
+                added = " ".join(f"partition ({_spec(partition)})" for partition in entry["partitions"])
+                self._spark.sql(f"alter table {schema}.`{name}` add if not exists {added}")
+            self._write(schema, name)
+        for (schema, name), entry in entries:
+            if entry["type"] == "VIEW" and "tidemark.version" in entry["properties"]:
+                properties = ", ".join(
+                    f"{_literal(key)} = {_literal(value)}"
+                    for key, value in entry["properties"].items()
+                    if key.startswith("tidemark.")
+                )
+                self._spark.sql(
+                    f"create view {schema}.`{name}` tblproperties ({properties}) as {entry['text']}"
+                )
+                self._write(schema, name)
+            elif entry["type"] == "VIEW":
+                (self._folder / schema / _file_name(name)).unlink()
+
+
+def _spec(partition: str) -> str:
+    """A partition as a statement names it, from the path of its folder."""
+    pieces = (piece.split("=", 1) for piece in partition.split("/"))
+    return ", ".join(f"`{unquote(column)}` = {_literal(unquote(value))}" for column, value in pieces)
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 _SCHEMA_FILE = "schema"
@@ -253,9 +254,11 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         return json.loads(path.read_text())
     except ValueError as error:
-        raise CatalogDamaged(
-            f"{path} is not what Tidemark wrote there ({error}): put it back from a copy of the state folder, or remove it and build its table again"
-        ) from None
+        raise CatalogDamaged(_damaged(path, str(error))) from None
+
+
+def _damaged(path: Path, reason: str) -> str:
+    return f"{path} is not what Tidemark wrote there ({reason}): put it back from a copy of the state folder, or remove it and build its table again"
 
 
 def _replace(path: Path, text: str) -> None:

@@ -1,17 +1,16 @@
 """Data source `tidemark_row_changes`: transactions become row changes, written as parquet by the tasks that decode them.
 
 Name          tidemark_row_changes
-Options       path      folder of the table; a batch goes to {path}/batch_id={batch}
+Options       path      the folder to write to
               schemas   JSON list of [upstream_id, dispatcher_id, epoch, seq, file, offset, length]: where the Handshake and DDL frames are
                         whose tables are in force, by epoch of a dispatcher and from which seq on
-              batches   JSON list of the batches to write
               time_zones  JSON object: the time zone of the timestamps of an upstream, where that is not UTC
               Without options it is an empty relation of the columns of int_row_changes.
 Rows          transactions: their batch, and their place in a log, best sorted by it
 Guarantees    Payloads and JSON never travel between Python and the JVM, which is what the decoding of rows used to cost most. Nothing refers to the files before
-              the commit, which also removes what earlier attempts left in the folders of these batches.
+              the commit, which also removes what earlier attempts left in the folder.
               A frame that cannot be decoded, or whose hidden columns hold what they cannot, gives one row with its place and `error_reason`, and nothing else.
-Example       see macros/materializations/decoded.sql
+Example       see macros/materializations/batched.sql
 """
 
 from __future__ import annotations
@@ -41,8 +40,13 @@ ROW_GROUP_BYTES = 64 * 1024 * 1024
 _DICTIONARY_COLUMNS = [
     *("upstream_id", "file", "dispatcher_id", "schema_name", "table_name", "op", "epoch", "offset"),
     *("table_id", "physical_table_id", "table_version", "table_info_version", "seq", "commit_ts", "start_ts"),
+    "batch_id",
 ]
-_STATISTICS_COLUMNS = ["upstream_id", "schema_name", "table_name", "commit_ts", "old_key", "error_reason"]
+_STATISTICS_COLUMNS = [
+    *("upstream_id", "schema_name", "table_name", "commit_ts", "old_key", "error_reason", "batch_id"),
+]
+BATCH_ID = pa.field("batch_id", pa.int64())
+FILE_SCHEMA = ARROW_SCHEMA.append(BATCH_ID)
 
 
 class RowChangeSource(DataSource):
@@ -80,7 +84,7 @@ class RowChangeWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
         schemas = LogSchemas(json.loads(self.options["schemas"]))
         zones = json.loads(self.options.get("time_zones", "{}"))
-        files = BatchFiles(self.options["path"])
+        files = RowFile(self.options["path"])
         for transactions in iterator:
             for batch_id, rows in row_change_batches(transactions, schemas, zones):
                 files.add(batch_id, rows)
@@ -89,11 +93,11 @@ class RowChangeWriter(DataSourceArrowWriter):
     def commit(self, messages: list[Written | None]) -> None:
         filesystem, root = filesystem_of(self.options["path"])
         kept = {file for message in messages if message for file in message.files}
-        for batch_id in json.loads(self.options["batches"]):
-            folder = fs.FileSelector(f"{root}/batch_id={batch_id}", allow_not_found=True)
-            for entry in filesystem.get_file_info(folder):
-                if entry.path not in kept:
-                    filesystem.delete_file(entry.path)
+        # Also where there are no rows: who reads the folder finds it.
+        filesystem.create_dir(root)
+        for entry in filesystem.get_file_info(fs.FileSelector(root)):
+            if entry.path not in kept:
+                filesystem.delete_file(entry.path)
 
     def abort(self, messages: list[Written | None]) -> None:
         """The next attempt removes what is there."""
@@ -189,45 +193,45 @@ class _Wanted:
         return _some(decoded, np.flatnonzero(kept))
 
 
-class BatchFiles:
-    """The parquet files of one task: one per batch, with row groups of bounded size."""
+class RowFile:
+    """The parquet file of one task, with row groups of bounded size; a task without rows writes none."""
 
     def __init__(self, path: str):
         self._filesystem, self._root = filesystem_of(path)
-        self._writers: dict[int, pq.ParquetWriter] = {}
-        self._waiting: dict[int, list[pa.RecordBatch]] = {}
-        self._bytes: dict[int, int] = {}
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.RecordBatch] = []
+        self._bytes = 0
         self._files: list[str] = []
 
     def add(self, batch_id: int, rows: pa.RecordBatch) -> None:
-        self._waiting.setdefault(batch_id, []).append(rows)
-        self._bytes[batch_id] = self._bytes.get(batch_id, 0) + rows.nbytes
-        if self._bytes[batch_id] >= ROW_GROUP_BYTES:
-            self._write(batch_id)
+        numbered = rows.append_column(BATCH_ID, pa.array(np.full(rows.num_rows, batch_id)))
+        self._waiting.append(numbered)
+        self._bytes += rows.nbytes
+        if self._bytes >= ROW_GROUP_BYTES:
+            self._write()
 
-    def _write(self, batch_id: int) -> None:
-        table = pa.Table.from_batches(self._waiting.pop(batch_id), schema=ARROW_SCHEMA).unify_dictionaries()
-        del self._bytes[batch_id]
-        if batch_id not in self._writers:
-            folder = f"{self._root}/batch_id={batch_id}"
-            self._filesystem.create_dir(folder)
-            self._files.append(f"{folder}/{uuid4().hex}.parquet")
-            self._writers[batch_id] = pq.ParquetWriter(
+    def _write(self) -> None:
+        table = pa.Table.from_batches(self._waiting, schema=FILE_SCHEMA).unify_dictionaries()
+        self._waiting, self._bytes = [], 0
+        if self._writer is None:
+            self._filesystem.create_dir(self._root)
+            self._files.append(f"{self._root}/{uuid4().hex}.parquet")
+            self._writer = pq.ParquetWriter(
                 self._files[-1],
-                ARROW_SCHEMA,
+                FILE_SCHEMA,
                 filesystem=self._filesystem,
                 use_dictionary=_DICTIONARY_COLUMNS,
                 write_statistics=_STATISTICS_COLUMNS,
                 compression="snappy",
                 store_schema=False,
             )
-        self._writers[batch_id].write_table(table, row_group_size=table.num_rows or 1)
+        self._writer.write_table(table, row_group_size=table.num_rows or 1)
 
     def close(self) -> list[str]:
-        for batch_id in list(self._waiting):
-            self._write(batch_id)
-        for writer in self._writers.values():
-            writer.close()
+        if self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
         return self._files
 
 

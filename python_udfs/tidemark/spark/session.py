@@ -13,7 +13,7 @@ from typing import Any
 
 from tidemark.errors import TidemarkError
 from tidemark.spark import class_archive
-from tidemark.spark.catalog import Catalog
+from tidemark.spark.catalog import Catalog, is_read
 from tidemark.spark.java import provide_java
 from tidemark.spark.state import StateLock
 
@@ -89,10 +89,26 @@ def forget_files(spark) -> None:
     spark._jsparkSession.sessionState().catalog().invalidateAllCachedTables()
 
 
-def note_change(statement: str | None = None) -> None:
-    """What a statement, or something else, has changed of the catalog outlives the process from here on."""
+def announce_change(schema: str | None, name: str | None) -> None:
+    """The calling thread's next statement changes this table or view and no other; without a schema, nothing that outlives the session."""
+    _thread.announced = (schema, name)
+
+
+def note_statement(statement: str) -> None:
+    """What a statement has changed of the catalog outlives the process from here on."""
+    announced, _thread.announced = getattr(_thread, "announced", None), None
+    if _catalog is None or is_read(statement):
+        _thread.announced = announced
+    elif announced is None:
+        _catalog.write_changes()
+    elif announced[0]:
+        _catalog.write([announced])
+
+
+def note_changes() -> None:
+    """Whatever has changed of the catalog outlives the process from here on."""
     if _catalog is not None:
-        _catalog.note(statement)
+        _catalog.write_changes()
 
 
 def catalog_entry(schema: str | None, name: str) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from dbt.flags import get_flags
 from pyspark.sql.types import StructType
 
 import tidemark
-from tidemark.spark.session import catalog_entry
+from tidemark.spark.session import announce_change, catalog_entry
 
 
 class JavaClasses(NamedTuple):
@@ -46,6 +46,11 @@ class CatalogMethods(metaclass=AdapterMeta):
         return found.get() if found.isDefined() else None
 
     @available
+    def announce_change(self, relation: BaseRelation | None) -> None:
+        """The next statement of this thread changes this table or view and no other; None: nothing that outlives the command."""
+        announce_change(relation.schema if relation else None, relation.identifier if relation else None)
+
+    @available
     def is_there(self, relation: BaseRelation) -> bool:
         return self._catalog().tableExists(self._identifier(relation))
 
@@ -55,22 +60,29 @@ class CatalogMethods(metaclass=AdapterMeta):
             self.execute(f"create schema if not exists {schema}")
 
     @available
-    def partition_names(self, relation: BaseRelation) -> list[str]:
+    def partition_bytes(self, relation: BaseRelation, name: str) -> int:
+        """How many bytes of files a partition of a table has that is there; 0 for one that is not."""
+        if name not in self._partitions(relation):
+            return 0
+        java = self._java()
+        table = java.Path(self._catalog().getTableMetadata(self._identifier(relation)).location())
+        files = table.getFileSystem(java.session._jsparkSession.sessionState().newHadoopConf())
+        folder = java.Path(table, name)
+        # One that was added by a statement may have no folder.
+        return files.getContentSummary(folder).getLength() if files.exists(folder) else 0
+
+    @available
+    def part_numbers(self, relation: BaseRelation) -> list[int]:
+        """The parts of a table that the catalog knows (macros/kept/parts.sql)."""
+        return [int(name.removeprefix("part=")) for name in self._partitions(relation)]
+
+    def _partitions(self, relation: BaseRelation) -> list[str]:
         """The partitions of a table that is there, as `show partitions` names them."""
         entry = catalog_entry(relation.schema, relation.identifier)
         if entry is not None and entry.get("partitions") is not None:
-            return list(entry["partitions"])
+            return entry["partitions"]
         names = self._catalog().listPartitionNames(self._identifier(relation), self._java().Option.empty())
         return names.mkString("\n").split("\n") if names.nonEmpty() else []
-
-    @available
-    def partition_bytes(self, relation: BaseRelation, names: list[str]) -> list[int]:
-        """How many bytes of files these partitions of a table have that is there."""
-        table = self._java().Path(self._catalog().getTableMetadata(self._identifier(relation)).location())
-        files = table.getFileSystem(self._java().session._jsparkSession.sessionState().newHadoopConf())
-        folders = [self._java().Path(table, name) for name in names]
-        # One that is only noted as handled has no folder.
-        return [files.getContentSummary(path).getLength() if files.exists(path) else 0 for path in folders]
 
     @available
     def prepared_view(self, select: str, name: str) -> list[str]:

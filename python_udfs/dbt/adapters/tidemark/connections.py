@@ -23,7 +23,7 @@ from tidemark.spark.session import (
     forget_files,
     forget_inlining_session,
     inlining_session,
-    note_change,
+    note_statement,
     session,
 )
 from tidemark.spark.state import state_dir
@@ -68,7 +68,7 @@ class TidemarkCursor(Cursor):
             raise DbtRuntimeError("the run was interrupted")
         statement = sql % parameters if parameters else sql
         self._df = self._open_session().sql(statement)
-        note_change(statement)
+        note_statement(statement)
 
 
 class TidemarkHandle:

@@ -27,7 +27,7 @@ from tidemark.config.secrets import expand_environment, has_plain_secret, redact
 from tidemark.dispatch.routing import routing_document, routing_rules
 from tidemark.errors import TidemarkError
 from tidemark.log_check import check_logs
-from tidemark.spark.session import note_change
+from tidemark.spark.session import note_changes
 
 logger = AdapterLogger("Tidemark")
 # How a selection names the model that plans the logs.
@@ -73,7 +73,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         helper = InProcessPythonJob(parsed_model, self.config.credentials)
         helper.session = self.connections.model_session()
         response = self.generate_python_submission_response(helper.submit(compiled_code))
-        note_change()
+        note_changes()
         return response
 
     def pre_model_hook(self, config: Any) -> Any:

@@ -31,8 +31,9 @@ df.createOrReplaceTempView("{{ tidemark_python_view() }}")
 {% endmacro %}
 
 
-{# Runs a statement as the model's main one, unless a Python model already was. #}
-{% macro tidemark_run_main(sql) %}
+{# Runs a statement as the model's main one, unless a Python model already was. It changes this table and no other. #}
+{% macro tidemark_run_main(sql, table) %}
+  {% do adapter.announce_change(table) %}
   {%- if model['language'] == 'python' -%}
     {% do run_query(sql) %}
   {%- else -%}

@@ -39,6 +39,7 @@
     {% do columns.append(column.name) %}
   {%- endfor -%}
   {%- set note = ", 'tidemark.made_from' = '" ~ made_from ~ "'" if made_from else '' -%}
+  {% do adapter.announce_change(relation) %}
   {% do run_query(
     'create or replace view ' ~ relation
     ~ " tblproperties ('tidemark.version' = '" ~ version.identifier ~ "'" ~ note ~ ') as select '
@@ -61,6 +62,7 @@
   {%- for row in run_query('show tables in ' ~ kept.schema ~ " like '" ~ relation.identifier ~ "__*'") -%}
     {%- set name = row[1] -%}
     {%- if name != kept.identifier and modules.re.match('^' ~ relation.identifier ~ '__[0-9]{20}$', name) -%}
+      {% do adapter.announce_change(api.Relation.create(schema=kept.schema, identifier=name)) %}
       {% do run_query('drop table if exists ' ~ kept.schema ~ '.' ~ adapter.quote(name)) %}
     {%- endif -%}
   {%- endfor -%}

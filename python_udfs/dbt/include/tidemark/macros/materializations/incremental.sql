@@ -3,7 +3,7 @@
   replaced. With `partition_by`, the model says which partition a row belongs to. Without it, every run appends one hidden partition.
   With `unique_key`, which needs `file_format: delta`, rows are merged into the table by one statement.
   With `on_schema_change: append_new_columns`, columns that a table does not have yet are added to it, null in its rows.
-  The first run and a full refresh build a new version beside and switch to it. Where the project says that a model has nothing new, it is left as it is.
+  The first run and a full refresh build a new version beside and switch to it.
 #}
 {% materialization incremental, adapter='tidemark', supported_languages=['sql', 'python'] %}
   {%- set unique_key = config.get('unique_key') -%}
@@ -21,11 +21,6 @@
   {{ run_hooks(pre_hooks) }}
 
   {%- set current = none if should_full_refresh() else tidemark_current_version(target_relation) -%}
-  {%- if current is not none and tidemark_has_nothing_new() -%}
-    {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
-    {{ run_hooks(post_hooks) }}
-    {{ return({'relations': [target_relation]}) }}
-  {%- endif -%}
   {%- if model['language'] == 'python' -%}
     {# dbt runs Python only from the materialization itself #}
     {%- call statement('main', language='python') -%}{{ tidemark_python_model(compiled_code) }}{%- endcall -%}
@@ -37,7 +32,7 @@
 
   {%- if current is none -%}
     {%- set version = tidemark_new_version(target_relation) -%}
-    {% do tidemark_run_main(tidemark_create_version_sql(version, select, partition_columns)) %}
+    {% do tidemark_run_main(tidemark_create_version_sql(version, select, partition_columns), version) %}
     {% do tidemark_switch_to(target_relation, version, hidden_columns) %}
   {%- else -%}
     {%- if unique_key and not tidemark_is_delta(current) -%}
@@ -54,11 +49,12 @@
     {%- for column in adapter.get_columns_in_relation(current) if column.name not in columns -%}{% do columns.append(column.name) %}{%- endfor -%}
     {% do tidemark_check_columns(columns, offered) %}
     {%- if unique_key -%}
-      {% do tidemark_run_main(get_merge_sql(current, view, unique_key, none)) %}
+      {% do tidemark_run_main(get_merge_sql(current, view, unique_key, none), current) %}
     {%- else -%}
       {% do tidemark_run_main(
         'insert overwrite table ' ~ current ~ ' partition (' ~ tidemark_quoted_list(partition_columns) ~ ') select '
-        ~ tidemark_quoted_list(columns) ~ ' from ' ~ view
+        ~ tidemark_quoted_list(columns) ~ ' from ' ~ view,
+        current
       ) %}
     {%- endif -%}
     {% do adapter.drop_prepared_view(view) %}
@@ -86,12 +82,6 @@
   {%- if missing -%}
     {% do tidemark_switch_to(relation, table, hidden_columns) %}
   {%- endif -%}
-{% endmacro %}
-
-
-{# Whether running the calling incremental model, which is built, would add nothing. A project that knows has a macro of this name. #}
-{% macro tidemark_has_nothing_new() %}
-  {{ return(false) }}
 {% endmacro %}
 
 

@@ -5,6 +5,7 @@
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {{ run_hooks(pre_hooks) }}
   {%- set version = tidemark_new_version(target_relation) -%}
+  {% do adapter.announce_change(version) %}
   {%- call statement('main') -%}{{ tidemark_create_seed_sql(version, agate_table, model['config'].get('column_types', {})) }}{%- endcall -%}
   {% do tidemark_switch_to(target_relation, version) %}
   {{ run_hooks(post_hooks) }}
@@ -35,6 +36,7 @@
     {%- set relation = api.Relation.create(schema=seed.schema, identifier=seed.alias, type='view') -%}
     {%- if load_relation(relation) is none -%}
       {%- set version = tidemark_new_version(relation) -%}
+      {% do adapter.announce_change(version) %}
       {% do run_query(tidemark_create_seed_sql(version, adapter.seed_table(seed), seed.config.get('column_types', {}))) %}
       {% do tidemark_switch_to(relation, version) %}
     {%- endif -%}

@@ -19,7 +19,7 @@
   {%- endif -%}
   {%- set select = tidemark_model_select() -%}
   {%- set version = tidemark_new_version(target_relation) -%}
-  {% do tidemark_run_main(tidemark_create_version_sql(version, select)) %}
+  {% do tidemark_run_main(tidemark_create_version_sql(version, select), version) %}
   {% do tidemark_switch_to(target_relation, version, made_from=made_from) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}

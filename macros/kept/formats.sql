@@ -1,0 +1,148 @@
+{#
+  How rows are kept in a table format with transactions, Delta or Iceberg: in one table, by the format's own statements. The model's name is a view over it that stays as it is; what is
+  kept is noted there, after the rows. A run that died in between writes its batches again, and each statement here gives the same rows the second time.
+
+    delta      <schema>_store.<model> in Spark's own catalog
+    iceberg    <schema>.<model> in the catalog that the var `iceberg_catalog` names
+#}
+
+{# The name of the table that holds the rows of a model, which a build from the beginning makes. #}
+{% macro format_table(relation, table_format) %}
+  {%- set names = [var('iceberg_catalog'), relation.schema, relation.identifier] if table_format == 'iceberg' else [relation.schema ~ '_store', relation.identifier] -%}
+  {{ return(names | map('string') | join('.')) }}
+{% endmacro %}
+
+
+{# Adds the rows of the calling model to its table; see write_batches. #}
+{% macro write_in_format(kept, batch, table_format) %}
+  {%- set table, is_new = tidemark.format_table(this, table_format), kept is none -%}
+  {%- set kept = kept or tidemark.nothing_kept() -%}
+  {%- if config.get('decoder') -%}
+    {%- set select = tidemark.decoded_select() -%}
+  {%- else -%}
+    {%- set select = tidemark.model_select() -%}
+  {%- endif -%}
+  {%- if is_new -%}
+    {% do tidemark.create_format_table(this, table, table_format, select) %}
+  {%- else -%}
+    {%- set view = tidemark.view_name('rows_of_' ~ model['alias']) -%}
+    {% do tidemark.check_columns(this, tidemark.prepared_view(view, select)) %}
+    {% do tidemark.announce_change(none) %}
+    {%- call statement('main') -%}
+      {{ tidemark.add_to_format_sql(table, 'select ' ~ tidemark.columns_of_parts(this) ~ ' from ' ~ view, view, kept.batch) }}
+    {%- endcall -%}
+    {% do tidemark.drop_prepared_view(view) %}
+  {%- endif -%}
+  {%- set has_rows = run_query('select 1 from ' ~ table ~ (' where batch_id > ' ~ kept.batch if not is_new else '') ~ ' limit 1') | length > 0 -%}
+  {%- set is_batch = model.name != 'log_segments' or has_rows -%}
+  {%- set kept = dict(
+    kept,
+    batch=batch if is_batch else kept.batch,
+    rows_of=batch if has_rows else kept.rows_of,
+    changes=kept.changes + (1 if has_rows else 0),
+    format=table_format,
+    built=kept.built if not is_new else this.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f')
+  ) -%}
+  {%- if is_new -%}
+    {% do tidemark.show_format_table(this, table, kept) %}
+  {%- else -%}
+    {% do tidemark.note_kept(this, tidemark.compacted(table, kept)) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# Makes a table of a format, or replaces it, by one statement. #}
+{% macro create_format_table(relation, table, table_format, select) %}
+  {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
+  {%- if table_format == 'delta' -%}
+    {% do tidemark.announce_change(api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier)) %}
+  {%- else -%}
+    {% do tidemark.announce_change(none) %}
+  {%- endif -%}
+  {%- call statement('main') -%}
+    create or replace table {{ table }} using {{ table_format }} as {{ select }}
+  {%- endcall -%}
+{% endmacro %}
+
+
+{# A statement that adds rows to a table of a format, in place of those of later batches than the one that is handled. #}
+{% macro add_to_format_sql(table, select, view, last_batch) %}
+  {%- if config.get('merged_by') -%}
+    {{ return(tidemark.merge_sql(table, view, config.get('merged_by'))) }}
+  {%- elif config.get('keeps') == 'last_batch' -%}
+    {{ return('insert overwrite ' ~ table ~ ' ' ~ select) }}
+  {%- endif -%}
+  {{ return('insert into ' ~ table ~ ' replace where batch_id > ' ~ last_batch ~ ' ' ~ select) }}
+{% endmacro %}
+
+
+{# A newer write replaces the one that is there; an older or repeated one changes nothing. #}
+{% macro merge_sql(table, view, key_columns) %}
+  {%- set conditions = [] -%}
+  {%- for column in key_columns -%}
+    {% do conditions.append('written.' ~ adapter.quote(column) ~ ' = kept.' ~ adapter.quote(column)) %}
+  {%- endfor -%}
+  {{ return(
+    'merge into ' ~ table ~ ' as kept using ' ~ view ~ ' as written on ' ~ conditions | join(' and ')
+    ~ ' when matched and written.write_order > kept.write_order then update set * when not matched then insert *'
+  ) }}
+{% endmacro %}
+
+
+{# Shows a table of a format under the model's name. #}
+{% macro show_format_table(relation, table, kept) %}
+  {%- set existing = load_relation(relation) -%}
+  {%- if existing is not none and not existing.is_view -%}
+    {% do adapter.drop_relation(existing) %}
+  {%- endif -%}
+  {% do tidemark.run_change(
+    relation,
+    'create or replace view ' ~ relation ~ " tblproperties ('tidemark.table' = '" ~ table ~ "', 'tidemark.kept' = " ~ tidemark.text_literal(tojson(kept))
+    ~ ') as select * from ' ~ table
+  ) %}
+{% endmacro %}
+
+
+{# Every eighth write merges the small files of a table. What is kept then. #}
+{% macro compacted(table, kept) %}
+  {%- if kept.changes % 8 -%}
+    {{ return(kept) }}
+  {%- endif -%}
+  {% do tidemark.announce_change(none) %}
+  {%- if kept.format == 'delta' -%}
+    {% do run_query('optimize ' ~ table) %}
+  {%- else -%}
+    {%- set names = table.split('.', 1) -%}
+    {% do run_query("call " ~ names[0] ~ ".system.rewrite_data_files(table => '" ~ names[1] ~ "', options => map('min-input-files', '8'))") %}
+  {%- endif -%}
+  {{ return(kept) }}
+{% endmacro %}
+
+
+{# Lets the tasks of the decoder write files, and gives a query that reads them. The next run writes over them. #}
+{% macro decoded_select() %}
+  {%- set decoder = config.require('decoder') -%}
+  {%- set columns = tidemark.source_view('columns_' ~ model['alias'], decoder, {}) -%}
+  {%- set types = [] -%}
+  {%- for row in run_query('describe ' ~ columns) -%}{% do types.append(adapter.quote(row[0]) ~ ' ' ~ row[1]) %}{%- endfor -%}
+  {% do tidemark.drop_source_view(columns) %}
+  {%- set folder = tidemark.schema_location(this.schema) ~ '/_decoded/' ~ this.identifier -%}
+  {%- set options = fromjson(render(config.require('decoder_options'))) -%}
+  {%- set view = tidemark.source_view('decoded_' ~ model['alias'], decoder, dict(options, path=folder)) -%}
+  {% do tidemark.announce_change(none) %}
+  {% do run_query('insert into ' ~ view ~ ' ' ~ compiled_code) %}
+  {% do tidemark.drop_source_view(view) %}
+  {%- set files = tidemark.view_name('files_of_' ~ model['alias']) -%}
+  {% do run_query(
+    'create or replace temporary view ' ~ files ~ ' (' ~ (types + ['batch_id bigint']) | join(', ') ~ ") using parquet options (path '" ~ folder ~ "')"
+  ) %}
+  {{ return('select * from ' ~ files) }}
+{% endmacro %}
+
+
+{# Where the tables of a schema are. #}
+{% macro schema_location(schema) %}
+  {%- for row in run_query('describe schema extended ' ~ schema) if row[0] == 'Location' -%}
+    {{ return(row[1]) }}
+  {%- endfor -%}
+{% endmacro %}

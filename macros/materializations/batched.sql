@@ -1,0 +1,168 @@
+{#
+  A table that grows by batches: a run adds the rows of the batches that the model has not handled yet, and notes them as handled, also where they hold nothing for it. A batch that
+  is written again, because a run died, replaces what that run left. What is atomic is said in macros/kept; what a model keeps, in one property of its relation (kept.sql).
+
+  keeps: last_batch    each batch brings all rows, and those of the batches before go
+  takes_over: true     the query has the rows of the parts of parts_to_take_over in it, which go
+  rows_from            the model from whose rows every row comes: without new ones there, this one has nothing to do
+  decoder              name of a data source whose tasks write the rows themselves; the query gives what they decode. Without options the source is an empty relation of the
+                       table's columns; with the options path and those of decoder_options (Jinja, rendered when the model runs, to JSON) it writes files below path
+#}
+{% materialization batched, default %}
+  {{ run_hooks(pre_hooks) }}
+  {%- set kept = tidemark.kept(this) if tidemark.is_kept() else none -%}
+  {%- if kept is not none and tidemark.has_nothing_new() -%}
+    {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
+    {%- if model.name != 'log_segments' and tidemark.new_batches() -%}
+      {% do tidemark.note_kept(this, dict(kept, batch=tidemark.current_batch())) %}
+    {%- endif -%}
+  {%- else -%}
+    {% do tidemark.write_batches(kept, tidemark.batch_after_this_run()) %}
+  {%- endif -%}
+  {{ run_hooks(post_hooks) }}
+  {{ return({'relations': [this.incorporate(type='view')]}) }}
+{% endmaterialization %}
+
+
+{# Adds the rows of the calling model to what is kept, which then goes up to this batch; none: the table is built from the beginning. #}
+{% macro write_batches(kept, batch) %}
+  {%- set is_new, table_format = kept is none, var('table_format') -%}
+  {%- if not is_new and kept.format != table_format -%}
+    {% do exceptions.raise_compiler_error(
+      model.name ~ ' is kept as ' ~ kept.format ~ ', and table_format is ' ~ table_format ~ ': run `tidemark upgrade` once, which rewrites the tables (docs/operations.md)'
+    ) %}
+  {%- elif table_format != 'parquet' -%}
+    {{ return(tidemark.write_in_format(kept, batch, table_format)) }}
+  {%- endif -%}
+  {%- set table = tidemark.new_store_table(this) if is_new else tidemark.stored_table(this) -%}
+  {%- set kept = kept or dict(tidemark.nothing_kept(), built=table.identifier) -%}
+  {%- set part = 1 if is_new else tidemark.begin_part(table, kept) -%}
+  {%- if config.get('decoder') -%}
+    {% do tidemark.decode_part(table, part, is_new) %}
+  {%- else -%}
+    {% do tidemark.select_part(table, part, is_new) %}
+  {%- endif -%}
+  {%- if config.get('keeps') == 'last_batch' -%}
+    {%- set replaced = kept.parts | map(attribute=0) | list -%}
+  {%- else -%}
+    {%- set replaced = tidemark.parts_to_take_over() if config.get('takes_over') else [] -%}
+  {%- endif -%}
+  {%- set written = tidemark.with_part(kept, table, part, replaced) -%}
+  {%- if not config.get('takes_over') -%}
+    {%- set written = tidemark.merged_parts(table, written) -%}
+  {%- endif -%}
+  {#- a plan of the logs that holds nothing is no batch -#}
+  {%- set is_batch = model.name != 'log_segments' or written.changes > kept.changes -%}
+  {% do tidemark.show_parts(this, table, dict(
+    written,
+    batch=batch if is_batch else kept.batch,
+    rows_of=batch if written.written else kept.rows_of
+  )) %}
+  {%- if is_new -%}
+    {% do tidemark.drop_other_tables(this, table) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# Runs the model's query into a part of its table. #}
+{% macro select_part(table, part, is_new) %}
+  {%- set select = tidemark.model_select() -%}
+  {%- if is_new -%}
+    {% do tidemark.announce_change(table) %}
+    {%- call statement('main') -%}
+      create table {{ table }} using parquet partitioned by (part) as select *, cast({{ part }} as bigint) as part from ({{ select }})
+    {%- endcall -%}
+  {%- else -%}
+    {%- set view = tidemark.view_name('rows_of_' ~ model['alias']) -%}
+    {%- set offered = tidemark.prepared_view(view, select) -%}
+    {% do tidemark.check_columns(table, offered) %}
+    {% do tidemark.announce_change(table) %}
+    {%- call statement('main') -%}
+      {{ tidemark.insert_part_sql(table, part, tidemark.columns_of_parts(table), 'from ' ~ view) }}
+    {%- endcall -%}
+    {% do tidemark.drop_prepared_view(view) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# Lets the tasks of a data source write a part of the model's table. #}
+{% macro decode_part(table, part, is_new) %}
+  {%- set decoder = config.require('decoder') -%}
+  {%- if is_new -%}
+    {%- set columns = tidemark.source_view('columns_' ~ model['alias'], decoder, {}) -%}
+    {% do tidemark.run_change(
+      table,
+      'create table ' ~ table ~ ' using parquet partitioned by (part) as select *, cast(0 as bigint) as batch_id, cast(0 as bigint) as part from ' ~ columns ~ ' where false'
+    ) %}
+    {% do tidemark.drop_source_view(columns) %}
+  {%- elif target.type == 'tidemark' -%}
+    {#- another version of the decoder may have other columns -#}
+    {% do tidemark.check_columns(table, adapter.source_columns(decoder) + ['batch_id']) %}
+  {%- endif -%}
+  {%- if tidemark.new_batches() -%}
+    {%- set options = fromjson(render(config.require('decoder_options'))) -%}
+    {%- set view = tidemark.source_view(
+      'decoded_' ~ model['alias'], decoder, dict(options, path=tidemark.table_location(table) ~ '/part=' ~ part)
+    ) -%}
+    {% do tidemark.announce_change(none) %}
+    {%- call statement('main') -%}
+      insert into {{ view }} {{ compiled_code }}
+    {%- endcall -%}
+    {% do tidemark.drop_source_view(view) %}
+    {% do tidemark.run_change(table, 'alter table ' ~ table ~ ' add if not exists partition (part = ' ~ part ~ ')') %}
+  {%- else -%}
+    {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# The model as a select statement, with the columns of its contract if it has one. #}
+{% macro model_select() %}
+  {%- if config.get('contract').enforced -%}
+    {% do get_assert_columns_equivalent(compiled_code) %}
+    {{ return(get_select_subquery(compiled_code)) }}
+  {%- endif -%}
+  {{ return(compiled_code) }}
+{% endmacro %}
+
+
+{# A temporary view of a query, which Spark then does not read twice. Its columns. #}
+{% macro prepared_view(view, select) %}
+  {%- if target.type == 'tidemark' -%}
+    {{ return(adapter.prepared_view(select, view)) }}
+  {%- endif -%}
+  {% do run_query('create or replace temporary view ' ~ view ~ ' as ' ~ select) %}
+  {{ return(run_query('describe ' ~ view).columns[0].values() | list) }}
+{% endmacro %}
+
+
+{% macro drop_prepared_view(view) %}
+  {%- if target.type == 'tidemark' -%}
+    {% do adapter.drop_prepared_view(view) %}
+  {%- else -%}
+    {% do run_query('drop view if exists ' ~ view) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# What is added to a table must have its columns; the table may have been built from other code. #}
+{% macro check_columns(table, offered) %}
+  {%- set columns = [] -%}
+  {%- for column in adapter.get_columns_in_relation(table) if column.name not in columns and column.name != 'part' -%}
+    {% do columns.append(column.name) %}
+  {%- endfor -%}
+  {%- if columns | sort != offered | sort -%}
+    {% do exceptions.raise_compiler_error(
+      'model ' ~ model['name'] ~ ' has columns ' ~ (offered | sort | join(', ')) ~ ', its table has ' ~ (columns | sort | join(', '))
+      ~ '; run it once with --full-refresh'
+    ) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# Where the files of a table are. #}
+{% macro table_location(table) %}
+  {%- for row in run_query('describe table extended ' ~ table) if row[0] == 'Location' -%}
+    {{ return(row[1]) }}
+  {%- endfor -%}
+{% endmacro %}
