@@ -44,6 +44,7 @@ class DecodedFrames:
 class FrameGroup:
     """Frames to be decoded together, by their offset."""
 
+    dispatcher_id: bytes
     schema: SchemaInForce
     frames: list[tuple[int, memoryview]] = field(default_factory=list)
     size: int = 0
@@ -73,7 +74,7 @@ class FrameJoiner:
         if group is None or group.schema is not schema:
             if group is not None:
                 yield group
-            group = self._waiting[dispatcher_id] = FrameGroup(schema)
+            group = self._waiting[dispatcher_id] = FrameGroup(dispatcher_id, schema)
         group.frames.append((offset, payload))
         group.size += len(payload)
         if group.size >= JOINED_BYTES:

@@ -7,10 +7,13 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
 from tidemark.errors import TidemarkError
+
+_READ_AHEAD = 256 * 1024
 
 
 class LogNotFound(TidemarkError):
@@ -53,6 +56,13 @@ def open_log(path: str) -> BinaryIO:
         with _explained(path):
             return fsspec.open(path, "rb").open()
     return open(path, "rb", buffering=0)
+
+
+def open_frames(path: str) -> BinaryIO:
+    """The file for reading frames with their payloads, in the order of the file: small ones come together."""
+    log = open_log(path)
+    # File systems behind URLs read ahead themselves.
+    return log if is_url(path) else BufferedReader(log, _READ_AHEAD)
 
 
 def read_exactly(log: BinaryIO, position: int, size: int) -> bytes:
