@@ -160,7 +160,8 @@ class PooledRows:
             here = np.flatnonzero(pool == number)
             values = self._values[number]
             same = pc.equal(values.take(pa.array(before[here])), values.take(pa.array(after[here])))
-            differs[keyed[row[here]]] |= ~pc.fill_null(same, False).to_numpy(zero_copy_only=False)
+            is_same = pc.fill_null(same, False).to_numpy(zero_copy_only=False)
+            differs[keyed[row[here[~is_same]]]] = True
         return differs
 
     def _handle_count(self, rows: np.ndarray) -> np.ndarray:

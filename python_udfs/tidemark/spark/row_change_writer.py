@@ -45,6 +45,10 @@ _DICTIONARY_COLUMNS = [
     *("upstream_id", "file", "dispatcher_id", "schema_name", "table_name", "op", "epoch", "offset"),
     *("table_id", "physical_table_id", "table_version", "table_info_version", "seq", "commit_ts", "start_ts"),
 ]
+# So many cost less one by one than together.
+_FEW_GROUPS = 4
+# Where one of many groups is bad, it is looked for in parts of them.
+_PARTS = 8
 _STATISTICS_COLUMNS = ["upstream_id", "schema_name", "table_name", "commit_ts", "old_key", "error_reason"]
 
 
@@ -155,22 +159,24 @@ class _SmallGroups:
 
 def _rows_of_many(groups: Sequence[LoggedGroup]) -> Iterator[pa.RecordBatch]:
     """A frame that cannot be read costs its group the company of the others, and nobody else."""
-    if len(groups) == 1:
-        yield from _rows_of_one(groups[0])
+    if len(groups) <= _FEW_GROUPS:
+        for logged in groups:
+            yield from _rows_of_one(logged)
         return
     try:
         yield pooled_row_change_batch(groups)
         return
     except WireError:
-        middle = len(groups) // 2
-    yield from _rows_of_many(groups[:middle])
-    yield from _rows_of_many(groups[middle:])
+        size = -(-len(groups) // _PARTS)
+    for first in range(0, len(groups), size):
+        yield from _rows_of_many(groups[first : first + size])
 
 
 def _rows_of_one(logged: LoggedGroup) -> Iterator[pa.RecordBatch]:
     upstream_id, file, group, zone, _ = logged
     decoded, bad = group.decode()
-    if decoded is not None:
+    # Transactions without rows are allowed.
+    if decoded is not None and len(decoded.offset):
         rows, refused = _rows(upstream_id, file, _wanted_of(logged, decoded), group, zone)
         yield from rows
         bad = bad + refused
