@@ -69,19 +69,21 @@ class ManyTables:
         )
 
 
-def write_many_tables(path: Path, tables: int, rows: int, frame: int = 10, seed: int = 1) -> ManyTables:
-    """A log of so many tables with so many row changes each, `frame` at a time. The tables take turns, frame by frame."""
-    random = np.random.default_rng(seed)
-    infos = [_table(number) for number in range(tables)]
-    frames = [list(_frames(number, info, rows, frame, random)) for number, info in enumerate(infos)]
+def write_many_tables(
+    path: Path, tables: int, rows: int, frame: int = 10, seed: int = 1, first: int = 0
+) -> ManyTables:
+    """A log of so many tables with so many row changes each, `frame` at a time. The tables take turns, frame by frame. `first`: the number of the first table."""
+    random = np.random.default_rng([seed, first])
+    infos = {number: _table(number) for number in range(first, first + tables)}
+    frames = {number: list(_frames(number, info, rows, frame, random)) for number, info in infos.items()}
     handshakes, transactions = [], []
     with path.open("wb") as log:
-        for number, info in enumerate(infos):
+        for number, info in infos.items():
             data = encode(HandshakeEvent(START_TS, 1, 1, _dispatcher(number), info.to_bytes()))
             handshakes.append(Placed(log.tell(), len(data), _dispatcher(number), 1))
             log.write(data)
-        for turn in range(max(map(len, frames))):
-            for number, of_table in enumerate(frames):
+        for turn in range(max(map(len, frames.values()))):
+            for number, of_table in frames.items():
                 for event in of_table[turn : turn + 1]:
                     data = encode(event)
                     transactions += [
@@ -90,9 +92,16 @@ def write_many_tables(path: Path, tables: int, rows: int, frame: int = 10, seed:
                     ]
                     log.write(data)
         last = 2 + -(-rows // frame) * -(-frame // TRANSACTION)
-        for number in range(tables):
+        for number in infos:
             log.write(encode(ResolvedEvent(START_TS + (last << 18), 1, last, _dispatcher(number))))
     return ManyTables(path, handshakes, transactions)
+
+
+def write_many_logs(folder: Path, files: int, tables: int, rows: int) -> None:
+    """So many logs of a few kilobytes, with so many tables each."""
+    folder.mkdir(parents=True)
+    for number in range(files):
+        write_many_tables(folder / f"{number:05d}.bin", tables, rows, first=number * tables)
 
 
 def _dispatcher(number: int) -> bytes:

@@ -408,8 +408,10 @@ def _default(item: dict, key: str) -> str | int | float | bool | None:
 
 def _base64(item: dict, key: str) -> str | None:
     text = _get(item, key, str, None)
+    if text is None:
+        return None
     try:
-        b64decode(text or "", validate=True)
+        b64decode(text, validate=True)
     except ValueError:
         raise InvalidField(
             f"TableInfo: {key!r} cannot be {text!r:.60}", expected="base64", actual=f"{text!r:.60}"
