@@ -91,9 +91,9 @@ def write_many_tables(
                         for part in event.transactions
                     ]
                     log.write(data)
-        last = 2 + -(-rows // frame) * -(-frame // TRANSACTION)
-        for number in infos:
-            log.write(encode(ResolvedEvent(START_TS + (last << 18), 1, last, _dispatcher(number))))
+        for number, of_table in frames.items():
+            last = of_table[-1].transactions[-1]
+            log.write(encode(ResolvedEvent(last.commit_ts + 1, 1, last.seq, _dispatcher(number))))
     return ManyTables(path, handshakes, transactions)
 
 
