@@ -22,6 +22,8 @@ from tidemark.wire.transactions import first_place, read_transactions
 
 # About what one decode call does best with.
 JOINED_BYTES = 3 * 1024 * 1024
+# Of all dispatchers together: thousands of them must not wait until each has enough.
+WAITING_BYTES = 16 * JOINED_BYTES
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class DecodedFrames:
 class FrameGroup:
     """Frames to be decoded together, by their offset."""
 
+    dispatcher_id: bytes
     schema: SchemaInForce
     frames: list[tuple[int, memoryview]] = field(default_factory=list)
     size: int = 0
@@ -65,6 +68,7 @@ class FrameJoiner:
 
     def __init__(self) -> None:
         self._waiting: dict[bytes, FrameGroup] = {}
+        self._size = 0
 
     def add(
         self, dispatcher_id: bytes, schema: SchemaInForce, offset: int, payload: memoryview
@@ -72,16 +76,21 @@ class FrameJoiner:
         group = self._waiting.get(dispatcher_id)
         if group is None or group.schema is not schema:
             if group is not None:
+                self._size -= group.size
                 yield group
-            group = self._waiting[dispatcher_id] = FrameGroup(schema)
+            group = self._waiting[dispatcher_id] = FrameGroup(dispatcher_id, schema)
         group.frames.append((offset, payload))
         group.size += len(payload)
+        self._size += len(payload)
         if group.size >= JOINED_BYTES:
+            self._size -= group.size
             yield self._waiting.pop(dispatcher_id)
+        elif self._size >= WAITING_BYTES:
+            yield from self.rest()
 
     def rest(self) -> Iterator[FrameGroup]:
-        yield from self._waiting.values()
-        self._waiting = {}
+        waiting, self._waiting, self._size = self._waiting, {}, 0
+        yield from waiting.values()
 
 
 def frames_at(
@@ -89,17 +98,18 @@ def frames_at(
 ) -> Iterator[FrameGroup | BadFrame]:
     """The frames at these offsets of a log, joined where that is possible."""
     joiner = FrameJoiner()
-    for offset in offsets:
-        payload = memoryview(b"")
-        try:
-            length = read_header(read_exactly(log, offset, HEADER_SIZE)).payload_length
-            payload = memoryview(read_exactly(log, offset + HEADER_SIZE, length))
-            place = first_place(payload)
-            schema = schemas.in_force(upstream_id, *place)
-        except WireError as error:
-            yield BadFrame(offset, payload, error)
-            continue
-        yield from joiner.add(place[0], schema, offset, payload)
+    with schemas.reading():
+        for offset in offsets:
+            payload = memoryview(b"")
+            try:
+                length = read_header(read_exactly(log, offset, HEADER_SIZE)).payload_length
+                payload = memoryview(read_exactly(log, offset + HEADER_SIZE, length))
+                place = first_place(payload)
+                schema = schemas.in_force(upstream_id, *place)
+            except WireError as error:
+                yield BadFrame(offset, payload, error)
+                continue
+            yield from joiner.add(place[0], schema, offset, payload)
     yield from joiner.rest()
 
 

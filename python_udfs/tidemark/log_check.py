@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ class NoFrames(LogNotFound):
     """Files that were given as an event log, and are something else."""
 
 
-def check_logs(logs: Iterable[Mapping[str, Any]], root: Path) -> list[str]:
+def check_logs(
+    logs: Iterable[Mapping[str, Any]], root: Path, find: Callable[[str], list[LogFile]] = find_logs
+) -> list[str]:
     """Warnings on logs that hold nothing yet; an error where a path does not exist or holds no frames. Relative paths start at `root`."""
     warnings = []
     for path in [str(log["path"]) for log in logs if log.get("path")]:
-        files = find_logs(path if is_url(path) else str(root / os.path.expanduser(path)))
+        files = find(path if is_url(path) else str(root / os.path.expanduser(path)))
         # A file that is shorter than a header may be a frame that is still being written.
         begun = [file for file in files if file.size >= HEADER_SIZE]
         if not begun:

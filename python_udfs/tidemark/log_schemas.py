@@ -6,6 +6,9 @@ Whoever reads rows is told where the Handshake and DDL frames of their dispatche
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
 
 from tidemark.dispatch.routing import Routing
 from tidemark.logs import open_log, read_exactly
@@ -28,6 +31,8 @@ class LogSchemas:
         for found in self._places.values():
             found.sort()
         self._routing = routing
+        self._open: tuple[str, BinaryIO] | None = None
+        self._readers = 0
         self._known: dict[tuple[tuple[str, bytes, int], int], SchemaInForce] = {}
 
     def in_force(self, upstream_id: str, dispatcher_id: bytes, epoch: int, seq: int) -> SchemaInForce:
@@ -38,13 +43,35 @@ class LogSchemas:
             self._known[key, count] = self._follow(dispatcher_id, epoch, places[:count])
         return self._known[key, count]
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """While rows are read, the log that was read last stays open: the Handshakes of many tables are mostly in one."""
+        self._readers += 1
+        try:
+            yield
+        finally:
+            self._readers -= 1
+            if not self._readers:
+                self._close()
+
+    def _log(self, file: str) -> BinaryIO:
+        if self._open is None or self._open[0] != file:
+            self._close()
+            self._open = file, open_log(file)
+        return self._open[1]
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self._open[1].close()
+            self._open = None
+
     def _follow(
         self, dispatcher_id: bytes, epoch: int, places: list[tuple[int, str, int, int]]
     ) -> SchemaInForce:
         tracker = SchemaTracker()
-        for _, file, offset, length in places:
-            with open_log(file) as log:
-                tracker.feed(decode(read_exactly(log, offset, length), offset=offset))
+        with self.reading():
+            for _, file, offset, length in places:
+                tracker.feed(decode(read_exactly(self._log(file), offset, length), offset=offset))
         schema = tracker.in_force(dispatcher_id)
         if schema is None:
             raise InvalidField(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tidemark.errors import TidemarkError
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
+_READ_AHEAD = 256 * 1024
 
 
 class LogNotFound(TidemarkError):
@@ -30,6 +36,27 @@ def find_logs(path: str) -> list[LogFile]:
     """
     found = _find_remote(path) if is_url(path) else _find_local(path)
     return sorted(found, key=lambda file: file.path)
+
+
+class LogListing:
+    """What one command knows of the files behind its paths: a folder or a prefix of an object store is listed once, however many look at it."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[LogFile]] = {}
+
+    def find(self, path: str) -> list[LogFile]:
+        name = _one_name(path)
+        if name not in self._found:
+            self._found[name] = find_logs(path)
+        return self._found[name]
+
+    def forget(self) -> None:
+        """Whoever plans a second time wants to see what has come meanwhile."""
+        self._found = {}
+
+
+def _one_name(path: str) -> str:
+    return path if is_url(path) else os.path.abspath(os.path.expanduser(path))
 
 
 def given_logs(paths: Iterable[str]) -> Iterator[LogFile]:
@@ -55,6 +82,13 @@ def open_log(path: str) -> BinaryIO:
     return open(path, "rb", buffering=0)
 
 
+def open_frames(path: str) -> BinaryIO:
+    """The file for reading frames with their payloads, in the order of the file: small ones come together."""
+    log = open_log(path)
+    # File systems behind URLs read ahead themselves.
+    return log if is_url(path) else BufferedReader(log, _READ_AHEAD)
+
+
 def read_exactly(log: BinaryIO, position: int, size: int) -> bytes:
     log.seek(position)
     data = log.read(size)
@@ -73,21 +107,37 @@ def is_url(path: str) -> bool:
 
 
 def _find_local(path: str) -> list[LogFile]:
-    path = os.path.abspath(os.path.expanduser(path))
+    path = _one_name(path)
     if os.path.isfile(path):
         return [LogFile(path, os.path.getsize(path))]
     if os.path.isdir(path):
-        inside = (file for file in Path(path).rglob("*") if file.is_file())
-        visible = (
-            file for file in inside if not any(part.startswith(".") for part in file.relative_to(path).parts)
-        )
-        return [LogFile(str(file), file.stat().st_size) for file in visible]
+        return list(_files_below(path))
     if glob.has_magic(path):
-        return [file for match in glob.glob(path, recursive=True) for file in _find_local(match)]
+        return [file for match in _outermost(glob.glob(path, recursive=True)) for file in _find_local(match)]
     raise LogNotFound(
         f"the event log {path} does not exist: give the path of a file of frames, a folder of such files, or a glob "
         f"(`tidemark demo-log --out {path}` writes an example)"
     )
+
+
+def _files_below(folder: str) -> Iterator[LogFile]:
+    folders = []
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif entry.is_file():
+                yield LogFile(entry.path, entry.stat().st_size)
+    for inner in folders:
+        yield from _files_below(inner)
+
+
+def _outermost(matches: list[str]) -> list[str]:
+    """Without what is in a folder that is among them: `**` finds a folder, and everything in it again."""
+    folders = {match.rstrip(os.sep) for match in matches if os.path.isdir(match)}
+    return [match for match in matches if folders.isdisjoint(map(str, Path(match).parents))]
 
 
 def _find_remote(url: str) -> list[LogFile]:
@@ -95,17 +145,27 @@ def _find_remote(url: str) -> list[LogFile]:
 
     with _explained(url):
         filesystem, path = fsspec.core.url_to_fs(url)
+        # Some clients remember listings for as long as the process lives.
+        filesystem.invalidate_cache(path)
         if glob.has_magic(path):
-            paths = [match for match in filesystem.glob(path) if filesystem.isfile(match)]
-        elif filesystem.isdir(path):
-            paths = filesystem.find(path)
-        elif filesystem.exists(path):
-            paths = [path]
+            found = filesystem.glob(path, detail=True)
         else:
+            found = filesystem.find(path, detail=True)
+        # Asked only where nothing was found: every question may be a listing of its own.
+        if not found and not glob.has_magic(path) and not filesystem.exists(path):
             raise LogNotFound(
                 f"the event log {url} does not exist: give a file of frames, a folder of such files, or a glob"
             )
-        return [LogFile(filesystem.unstrip_protocol(found), filesystem.size(found)) for found in paths]
+        return [
+            LogFile(filesystem.unstrip_protocol(name), _size(filesystem, name, info))
+            for name, info in found.items()
+            if info.get("type") != "directory"
+        ]
+
+
+def _size(filesystem: AbstractFileSystem, name: str, info: Mapping[str, Any]) -> int:
+    size = info.get("size")
+    return filesystem.size(name) if size is None else size
 
 
 @contextmanager

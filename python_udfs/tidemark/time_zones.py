@@ -31,7 +31,7 @@ def in_utc(rows: pa.RecordBatch, table: TableInfo, zone: str) -> pa.RecordBatch:
     for place, column in enumerate(table.columns):
         if column.mysql_type == types.TIMESTAMP:
             try:
-                arrays[place] = _shifted(arrays[place], zone)
+                arrays[place] = shifted(arrays[place], zone)
             except pa.ArrowException as error:
                 raise InvalidField(
                     f"column {column.name} of {table.schema}.{table.table} holds no timestamp: {error}"
@@ -39,7 +39,8 @@ def in_utc(rows: pa.RecordBatch, table: TableInfo, zone: str) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
 
-def _shifted(texts: pa.Array, zone: str) -> pa.Array:
+def shifted(texts: pa.Array, zone: str) -> pa.Array:
+    """Timestamps of one column, as texts, in UTC instead of this zone."""
     # A zero date is no point in time.
     is_time = pc.invert(pc.starts_with(texts, _ZERO))
     times = pc.if_else(is_time, texts, pa.scalar(None, texts.type)).cast(pa.timestamp("us"))

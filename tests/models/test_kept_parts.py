@@ -108,7 +108,9 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path):
         assert [done for done, _ in printed] == [number for number, *_ in steps] + ([] if text else [batch])
         for done, rows in printed:
             assert {name: sorted(rows[name]) for name in expected(done)} == expected(done)
-            assert {key: max(of for other, of in rows["winners"] if other == key) for key in range(3)} == dict.fromkeys(range(3), done)
+            assert {
+                key: max(of for other, of in rows["winners"] if other == key) for key in range(3)
+            } == dict.fromkeys(range(3), done)
         finished = batch
     kept = shown(state, "all_rows")
     assert len(kept["parts"]) < 8

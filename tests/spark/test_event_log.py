@@ -166,6 +166,20 @@ def test_small_segments_share_a_task_and_big_ones_do_not(monkeypatch):
     ]
 
 
+def test_thousands_of_small_files_are_spread_over_tasks_and_come_in_few_record_batches(tmp_path):
+    for number in range(1000):
+        (tmp_path / f"{number:04d}.bin").write_bytes(RESOLVED)
+    segments = [
+        [1, "1", str(file), 0, len(RESOLVED), len(RESOLVED)] for file in sorted(tmp_path.glob("*.bin"))
+    ]
+    reader = EventLogReader({"segments": json.dumps(segments)})
+    parts = reader.partitions()
+    assert 2 <= len(parts) <= 10
+    batches = [batch for part in parts for batch in reader.read(part)]
+    assert len(batches) == len(parts)
+    assert [row for batch in batches for row in batch.column("file").to_pylist()] == [s[2] for s in segments]
+
+
 @pytest.mark.parametrize(
     ("options", "tasks"),
     [

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 import struct
+from contextlib import nullcontext
 
 import pytest
 from tables import STREAMS, column, events, table, text_column
@@ -13,7 +14,8 @@ from tidemark.wire import types
 from tidemark.wire.errors import InvalidField, TruncatedPayload, WireError
 from tidemark.wire.events.ddl import DDLEvent
 from tidemark.wire.events.handshake import HandshakeEvent
-from tidemark.wire.table_info import Index, TableInfo
+from tidemark.wire.json_text import MAX_DEPTH, read_object
+from tidemark.wire.table_info import Column, Index, TableInfo
 
 
 def golden_tables() -> list[bytes]:
@@ -227,3 +229,31 @@ def test_every_truncation_is_a_typed_error():
     for length in range(0, len(SAMPLE), 3):
         with pytest.raises((TruncatedPayload, InvalidField)):
             TableInfo.from_bytes(SAMPLE[:length])
+
+
+@pytest.mark.parametrize(
+    ("text", "is_deep"),
+    [
+        (b'{"a": [' + b"{}," * 1000 + b"{}]}", False),
+        (b'{"a": [' + b'"[[{",' * 1000 + b"{}]}", False),
+        (b'{"a": ["\\"[", ' + b"[[]]," * 100 + b"{}]}", False),
+        (b'{"a":' * MAX_DEPTH + b"1" + b"}" * MAX_DEPTH, False),
+        (b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1), True),
+        (b'{"a": "", "b": ' + b"[" * 100 + b"]" * 100 + b', "c": ""}', True),
+        (b"[" * 100_000, True),
+    ],
+)
+def test_only_brackets_outside_of_texts_nest(text, is_deep):
+    with pytest.raises(InvalidField, match="levels deep") if is_deep else nullcontext():
+        read_object(text, "a document", 0)
+
+
+def test_tables_with_the_same_columns_share_them():
+    columns = [Column(1, "id", 0, types.INT, flag=types.PRIMARY_KEY | types.NOT_NULL, flen=11)]
+    first, second = (
+        TableInfo.from_bytes(TableInfo.build("d", name, number, 1, columns=columns).to_bytes())
+        for number, name in enumerate(("a", "b"))
+    )
+    assert (first.table, second.table) == ("a", "b")
+    assert first.columns is second.columns
+    assert first.arrow_schema is second.arrow_schema

@@ -69,14 +69,15 @@ def check_project_vars(
     return findings
 
 
-def _check_format(
-    values: Mapping[str, Any], spark_settings: Mapping[str, Any], findings: Findings
-) -> None:
+def _check_format(values: Mapping[str, Any], spark_settings: Mapping[str, Any], findings: Findings) -> None:
     """A table format that Spark does not know without the settings of the profile."""
     table_format, missing = values.get("table_format"), ""
     if table_format == "delta" and DELTA not in str(spark_settings.get("spark.sql.extensions")):
         missing = f"spark.sql.extensions: {DELTA}"
-    if table_format == "iceberg" and f"spark.sql.catalog.{values.get('iceberg_catalog')}" not in spark_settings:
+    if (
+        table_format == "iceberg"
+        and f"spark.sql.catalog.{values.get('iceberg_catalog')}" not in spark_settings
+    ):
         missing = f"spark.sql.catalog.{values.get('iceberg_catalog')} (the var iceberg_catalog names it)"
     if missing:
         findings.error(

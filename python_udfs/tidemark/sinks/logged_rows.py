@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from io import BufferedReader
 
 import numpy as np
 import pyarrow as pa
@@ -26,15 +25,13 @@ import pyarrow.compute as pc
 from tidemark.errors import TidemarkError
 from tidemark.joined_frames import BadFrame, DecodedFrames, frames_at
 from tidemark.log_schemas import LogSchemas
-from tidemark.logs import is_url, open_log
+from tidemark.logs import open_frames
 from tidemark.sinks.row_batches import compacted, joined, take
 from tidemark.wire.rows import DELETE, INSERT, NO_ROW, RowBatch, op_names
 from tidemark.wire.tracker import SchemaInForce
 
 CHUNK_ROWS, FIRST_CHUNK_ROWS, SMALLEST_CHUNK_ROWS = 64 * 1024, 8 * 1024, 256
 CHUNK_BYTES = 64 * 1024 * 1024
-# Frames are read in the order of the file: small ones together.
-_READ_AHEAD = 256 * 1024
 # Besides the numbers of insert, update and delete.
 _AS_LOGGED = 255
 _PLACE = ("upstream_id", "file", "offset", "row_number", "policy_op")
@@ -177,8 +174,7 @@ def _decoded(
 ) -> Iterator[tuple[SchemaInForce, DecodedFrames]]:
     """The frames at these offsets, which ascend."""
     try:
-        with open_log(file) as raw:
-            log = raw if is_url(file) else BufferedReader(raw, _READ_AHEAD)
+        with open_frames(file) as log:
             for found in frames_at(offsets.tolist(), upstream_id, log, schemas):
                 decoded, bad = (None, [found]) if isinstance(found, BadFrame) else found.decode()
                 for frame in bad:

@@ -6,7 +6,7 @@ Options       segments  JSON list of [batch_id, upstream_id, file, start, end, l
                         reader (default: all frames, and corrupt ranges too)
               payload   `full` (default), `transactions`: without what a BatchDML says of rows, or `header`: only the first 16 bytes
                         of each frame, and more of those of unknown types and versions
-Partitioning  neighbouring segments together, up to 32 MiB each, or 256 MiB where row chunks stay in the log
+Partitioning  neighbouring segments together, up to 32 MiB each, or 256 MiB where row chunks stay in the log; a small file counts as 256 KiB
 Guarantees    Every frame of a segment once, with its place. Bytes that belong to no frame come as a row with `skip_reason` and at most
               QUARANTINE_BYTES of them. Memory is bounded by BATCH_BYTES, or by one frame where a frame is larger.
 Example       create temporary view frames using tidemark_events options (segments '[[1, "1", "/data/log/a.bin", 0, 4096, 4096]]')
@@ -37,6 +37,10 @@ PARTITION_BYTES = 32 * 1024 * 1024
 BATCH_BYTES = 8 * 1024 * 1024
 BATCH_ROWS = 64 * 1024
 QUARANTINE_BYTES = 4096
+# A task could read this part of its bytes in the time that opening a file takes.
+_OPENING_PART = 128
+# Record batches below this part of their limit wait for others, so that thousands of small files do not travel one by one.
+_SMALL_BATCH_PART = 8
 
 SCHEMA = "batch_id bigint, upstream_id string, file string, `offset` bigint, length bigint, skip_reason string, frame binary"
 ARROW_SCHEMA = pa.schema(
@@ -84,7 +88,7 @@ def pack_segments(segments: list[Segment], limit: int) -> list[Segments]:
     packed: list[list[Segment]] = []
     room = 0
     for segment in segments:
-        size = segment.end - segment.start
+        size = max(segment.end - segment.start, PARTITION_BYTES // _OPENING_PART)
         if not packed or size > room:
             packed.append([])
             room = limit
@@ -109,6 +113,9 @@ class EventLogReader(DataSourceReader):
         return pack_segments(self.segments, PARTITION_BYTES * (1 if self.moves_chunks else 8))
 
     def read(self, partition: Segments) -> Iterator[pa.RecordBatch]:
+        return _join_small(self._read(partition))
+
+    def _read(self, partition: Segments) -> Iterator[pa.RecordBatch]:
         for segment in partition.segments:
             with open_log(segment.file) as log:
                 for piece in _join_runs(scan_runs(log, segment.start, segment.end, segment.log_size)):
@@ -165,6 +172,29 @@ def _join_runs(pieces: Iterator[FrameRun | Skipped | TornTail]) -> Iterator[Fram
             yield piece
     if waiting:
         yield FrameRun(*(np.concatenate(columns) for columns in zip(*waiting, strict=True)))
+
+
+def _join_small(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows, with small record batches that follow each other together."""
+    limit = BATCH_BYTES // _SMALL_BATCH_PART
+    waiting: list[pa.RecordBatch] = []
+    waiting_bytes = 0
+    for batch in batches:
+        size = batch.nbytes
+        if waiting and waiting_bytes + size > limit:
+            yield _as_one(waiting)
+            waiting, waiting_bytes = [], 0
+        if size > limit:
+            yield batch
+        elif batch.num_rows:
+            waiting.append(batch)
+            waiting_bytes += size
+    if waiting:
+        yield _as_one(waiting)
+
+
+def _as_one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
 def _bounded_slices(shipped: np.ndarray) -> Iterator[slice]:

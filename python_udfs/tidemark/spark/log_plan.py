@@ -14,7 +14,7 @@ Example       create temporary view plan using tidemark_log_plan options (logs '
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -49,6 +49,9 @@ ARROW_SCHEMA = pa.schema(
         "torn_bytes": pa.int64(),
     }
 )
+
+
+Find = Callable[[str], list[LogFile]]
 
 
 class LogShrank(TidemarkError):
@@ -96,19 +99,23 @@ class GrownFile(NamedTuple):
     position: int
 
 
-def plan_logs(logs: list[dict[str, str]], positions: Mapping[str, tuple[int, int]]) -> pa.Table:
+def plan_logs(
+    logs: list[dict[str, str]], positions: Mapping[str, tuple[int, int]], find: Find = find_logs
+) -> pa.Table:
     """The whole plan at once, in this process: what the data source gives, without Spark's tasks and their start."""
     # Before the first one is planned: a log that is missing or was cut is known at once.
-    grown = list(grown_files(logs, positions))
+    grown = list(grown_files(logs, positions, find))
     with ThreadPoolExecutor(PLANNING_TASKS) as pool:
         planned = list(pool.map(plan_file, grown))
     return pa.Table.from_pylist([row for rows in planned for row in rows], schema=ARROW_SCHEMA)
 
 
-def grown_files(logs: list[dict[str, str]], positions: Mapping[str, tuple[int, int]]) -> Iterator[GrownFile]:
+def grown_files(
+    logs: list[dict[str, str]], positions: Mapping[str, tuple[int, int]], find: Find = find_logs
+) -> Iterator[GrownFile]:
     """The files with something that no plan has covered."""
     for log in logs:
-        for file in find_logs(log["path"]):
+        for file in find(log["path"]):
             position, planned_size = positions.get(file.path, (0, 0))
             if file.size < position:
                 raise LogShrank(

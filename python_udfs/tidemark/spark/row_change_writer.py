@@ -16,8 +16,9 @@ Example       see macros/materializations/batched.sql
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from uuid import uuid4
 
 import numpy as np
@@ -27,10 +28,12 @@ from pyarrow import fs
 from pyspark.sql.datasource import DataSource, DataSourceArrowWriter, DataSourceReader, WriterCommitMessage
 
 from tidemark.errors import TidemarkError
-from tidemark.joined_frames import BadFrame, DecodedFrames, FrameGroup, frames_at
+from tidemark.joined_frames import JOINED_BYTES, BadFrame, DecodedFrames, FrameGroup, frames_at
 from tidemark.log_schemas import LogSchemas
-from tidemark.logs import open_log
+from tidemark.logs import open_frames
+from tidemark.pooled_frames import can_be_pooled
 from tidemark.sinks.row_batches import compacted, take
+from tidemark.spark.pooled_row_changes import LoggedGroup, pooled_row_change_batch
 from tidemark.spark.row_changes import ARROW_SCHEMA, SCHEMA, error_batch, row_change_batch
 from tidemark.wire.errors import WireError
 
@@ -47,6 +50,10 @@ _STATISTICS_COLUMNS = [
 ]
 BATCH_ID = pa.field("batch_id", pa.int64())
 FILE_SCHEMA = ARROW_SCHEMA.append(BATCH_ID)
+# So many cost less one by one than together.
+_FEW_GROUPS = 4
+# Where one of many groups is bad, it is looked for in parts of them.
+_PARTS = 8
 
 
 class RowChangeSource(DataSource):
@@ -106,27 +113,79 @@ class RowChangeWriter(DataSourceArrowWriter):
 def row_change_batches(
     transactions: pa.RecordBatch, schemas: LogSchemas, zones: Mapping[str, str]
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The row changes of some transactions, with their batch."""
+    """The row changes of some transactions, with their batch. Tables with a few rows are decoded together, also those of several logs."""
     offsets, seqs = (transactions.column(name).to_numpy() for name in ("offset", "seq"))
-    for (batch_id, upstream_id, file), inside in _logs(transactions):
-        wanted = _Wanted(offsets[inside], seqs[inside])
-        try:
-            with open_log(file) as log:
-                for found in frames_at(wanted.frames.tolist(), upstream_id, log, schemas):
-                    decoded, bad = (None, [found]) if isinstance(found, BadFrame) else found.decode()
-                    if decoded is not None:
-                        rows, refused = _rows(
-                            upstream_id, file, wanted.of(decoded), found, zones.get(upstream_id)
-                        )
-                        bad += refused
-                        for batch in rows:
-                            yield batch_id, batch
-                    for frame in bad:
-                        yield batch_id, error_batch(upstream_id, file, frame)
-        except OSError as error:
-            raise TidemarkError(
-                f"{file}: {error}; it was planned for this run and its rows are still to be read: put the log back"
-            ) from None
+    for batch_id, logs in groupby(_logs(transactions), lambda log: log[0][0]):
+        small = _SmallGroups()
+        for (_, upstream_id, file), inside in logs:
+            wanted = _Wanted(offsets[inside], seqs[inside])
+            zone = zones.get(upstream_id)
+            for found in _frames(file, wanted, upstream_id, schemas):
+                if isinstance(found, BadFrame):
+                    yield batch_id, error_batch(upstream_id, file, found)
+                    continue
+                logged = LoggedGroup(upstream_id, file, found, zone, wanted.seqs)
+                rows = small.add(logged) if can_be_pooled(found) else _rows_of_one(logged)
+                yield from ((batch_id, batch) for batch in rows)
+        yield from ((batch_id, batch) for batch in small.rest())
+
+
+def _frames(
+    file: str, wanted: _Wanted, upstream_id: str, schemas: LogSchemas
+) -> Iterator[FrameGroup | BadFrame]:
+    try:
+        with open_frames(file) as log:
+            yield from frames_at(wanted.frames.tolist(), upstream_id, log, schemas)
+    except OSError as error:
+        raise TidemarkError(
+            f"{file}: {error}; it was planned for this run and its rows are still to be read: put the log back"
+        ) from None
+
+
+class _SmallGroups:
+    """Groups of frames that wait for others to be decoded with."""
+
+    def __init__(self) -> None:
+        self._waiting: list[LoggedGroup] = []
+        self._size = 0
+
+    def add(self, logged: LoggedGroup) -> Iterator[pa.RecordBatch]:
+        self._waiting.append(logged)
+        self._size += logged.group.size
+        if self._size >= JOINED_BYTES:
+            yield from self.rest()
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        if waiting:
+            yield from _rows_of_many(waiting)
+
+
+def _rows_of_many(groups: Sequence[LoggedGroup]) -> Iterator[pa.RecordBatch]:
+    """A frame that cannot be read costs its group the company of the others, and nobody else."""
+    if len(groups) <= _FEW_GROUPS:
+        for logged in groups:
+            yield from _rows_of_one(logged)
+        return
+    try:
+        yield pooled_row_change_batch(groups)
+        return
+    except WireError:
+        size = -(-len(groups) // _PARTS)
+    for first in range(0, len(groups), size):
+        yield from _rows_of_many(groups[first : first + size])
+
+
+def _rows_of_one(logged: LoggedGroup) -> Iterator[pa.RecordBatch]:
+    upstream_id, file, group, zone, _ = logged
+    decoded, bad = group.decode()
+    # Transactions without rows are allowed.
+    if decoded is not None and len(decoded.offset):
+        rows, refused = _rows(upstream_id, file, _wanted_of(logged, decoded), group, zone)
+        yield from rows
+        bad = bad + refused
+    for frame in bad:
+        yield error_batch(upstream_id, file, frame)
 
 
 def _rows(
@@ -162,12 +221,10 @@ def _logs(transactions: pa.RecordBatch) -> Iterator[tuple[tuple[int, str, str], 
     codes = np.zeros(transactions.num_rows, np.int64)
     for column in coded:
         codes = codes * len(column.dictionary) + column.indices.to_numpy()
-    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-    for number, row in enumerate(first.tolist()):
-        yield (
-            tuple(transactions.column(name)[row].as_py() for name in names),
-            np.flatnonzero(which == number),
-        )
+    order = np.argsort(codes, kind="stable")
+    bounds = np.flatnonzero(np.diff(codes[order])) + 1
+    for inside in np.split(order, bounds) if len(order) else ():
+        yield tuple(transactions.column(name)[int(inside[0])].as_py() for name in names), inside
 
 
 class _Wanted:
@@ -178,19 +235,25 @@ class _Wanted:
         self._seqs = seqs[order].astype(np.uint64)
         # Offsets of the frames, ascending, and where the transactions of each begin.
         self.frames, starts = np.unique(offsets[order], return_index=True)
-        self._ends = np.append(starts, len(order))
+        ends = [*starts[1:].tolist(), len(order)]
+        self._spans = dict(zip(self.frames.tolist(), zip(starts.tolist(), ends, strict=True), strict=True))
 
-    def of(self, decoded: DecodedFrames) -> DecodedFrames:
-        """The rows of decoded frames that are wanted: a frame may also hold transactions that were sent twice, or are not complete yet."""
-        frames, first = np.unique(decoded.offset, return_index=True)
-        last = np.append(first[1:], len(decoded.offset))
-        seq = decoded.batch.changes.seq
-        kept = np.zeros(len(seq), bool)
-        for number, low, high in zip(np.searchsorted(self.frames, frames), first, last, strict=True):
-            kept[low:high] = np.isin(seq[low:high], self._seqs[self._ends[number] : self._ends[number + 1]])
-        if kept.all():
-            return decoded
-        return _some(decoded, np.flatnonzero(kept))
+    def seqs(self, offset: int) -> np.ndarray:
+        first, last = self._spans[offset]
+        return self._seqs[first:last]
+
+
+def _wanted_of(logged: LoggedGroup, decoded: DecodedFrames) -> DecodedFrames:
+    """The rows of decoded frames that are wanted: a frame may also hold transactions that were sent twice, or are not complete yet."""
+    frames, first = np.unique(decoded.offset, return_index=True)
+    last = np.append(first[1:], len(decoded.offset))
+    seq = decoded.batch.changes.seq
+    kept = np.zeros(len(seq), bool)
+    for offset, low, high in zip(frames.tolist(), first, last, strict=True):
+        kept[low:high] = np.isin(seq[low:high], logged.wanted(offset))
+    if kept.all():
+        return decoded
+    return _some(decoded, np.flatnonzero(kept))
 
 
 class RowFile:

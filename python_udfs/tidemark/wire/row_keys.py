@@ -3,7 +3,8 @@
     keys := (length:u32be key)*                              (one per physical row, transaction after transaction)
 
 Lengths have to be followed from one to the next, which a loop does slowly. Keys of one length are found by counting; keys of several lengths all
-start with the prefix of their table, so the places of the prefix are candidates that the chain of lengths then confirms.
+start with the prefix of their table, so the places of the prefix are candidates that the chain of lengths then confirms. Where many tables are read at once, the
+chains of all transactions are followed in step.
 """
 
 from __future__ import annotations
@@ -18,18 +19,28 @@ from tidemark.wire.transactions import Transactions, big_endian_u32
 LENGTH = 4
 # `t` table id `_r`, the beginning of every record key of a table
 PREFIX = 11
+# Transactions that a step must serve to be cheaper than a loop over their keys.
+_FEWEST_IN_STEP = 8
 
 
-def row_key_array(transactions: Transactions, entries: np.ndarray) -> pa.BinaryArray | None:
-    """The keys of these rows; NULL when the sender gave none. None when the bytes are not the keys they promise."""
+def row_key_array(
+    transactions: Transactions, entries: np.ndarray, keyless: np.ndarray | None = None
+) -> pa.BinaryArray | None:
+    """The keys of these rows; NULL when the sender gave none. None when the bytes are not the keys they promise.
+
+    `keyless`: transactions that may have no keys although others have.
+    """
     counts = transactions.key_counts
     if not len(counts) or not counts.any():
         empty = (transactions.keys_at == transactions.ends).all()
         return pa.nulls(len(entries), pa.binary()) if empty else None
-    found = _uniform(transactions) or _by_prefix(transactions) or _chained(transactions)
+    found = (
+        _uniform(transactions) or _by_prefix(transactions) or _in_step(transactions) or _chained(transactions)
+    )
     if found is None:
         return None
-    if (counts != transactions.type_counts).any():
+    expected = transactions.type_counts if keyless is None else np.where(keyless, 0, transactions.type_counts)
+    if (counts != expected).any():
         raise InvalidField(
             "a transaction must list one row key per row, or none",
             expected=int(transactions.type_counts.sum()),
@@ -44,7 +55,10 @@ def row_key_array(transactions: Transactions, entries: np.ndarray) -> pa.BinaryA
     pieces = pa.Array.from_buffers(
         pa.binary(), 2 * len(starts), [None, pa.py_buffer(bounds), pa.py_buffer(transactions.data)]
     )
-    return pieces.take(pa.array(2 * entries))
+    if keyless is None or not keyless.any():
+        return pieces.take(pa.array(2 * entries))
+    has_key = np.repeat(~keyless, transactions.type_counts)
+    return pieces.take(pa.array(2 * (np.cumsum(has_key) - 1)[entries], mask=~has_key[entries]))
 
 
 Found = tuple[np.ndarray, np.ndarray | int]
@@ -90,6 +104,31 @@ def _by_prefix(transactions: Transactions) -> Found | None:
     empty = transactions.keys_at[~some] == transactions.ends[~some]
     if (starts != expected).any() or (closing != transactions.ends[some]).any() or not empty.all():
         return None
+    return starts, lengths
+
+
+def _in_step(transactions: Transactions) -> Found | None:
+    """The first key of every transaction, then the second one; None where a few transactions have most of the keys."""
+    data, counts = transactions.data, transactions.key_counts
+    total, most = int(counts.sum()), int(counts.max())
+    if most * _FEWEST_IN_STEP > total:
+        return None
+    first = np.cumsum(counts) - counts
+    starts, lengths = np.empty(total, np.int64), np.empty(total, np.int64)
+    live = np.flatnonzero(counts)
+    if (transactions.keys_at != transactions.ends)[counts == 0].any():
+        return None
+    position = transactions.keys_at[live]
+    for step in range(most):
+        if (transactions.ends[live] - position < LENGTH).any():
+            return None
+        length = big_endian_u32(data, position)
+        starts[first[live] + step], lengths[first[live] + step] = position, length
+        position = position + LENGTH + length
+        goes_on = counts[live] > step + 1
+        if (position[~goes_on] != transactions.ends[live[~goes_on]]).any():
+            return None
+        live, position = live[goes_on], position[goes_on]
     return starts, lengths
 
 

@@ -134,7 +134,7 @@ def decode_batch(batches: Batch | Sequence[Batch], table: TableInfo) -> RowBatch
             expected="one dispatcher",
             actual=sorted(dispatcher.hex() for dispatcher in dispatchers),
         )
-    changes = _changes(transactions, rows)
+    changes = changes_of(transactions, rows)
     if changes is None:
         raise explain(payloads)
     return RowBatch(table, columns, changes, next(iter(dispatchers), b""), cells)
@@ -160,7 +160,10 @@ def decode_batches(
     return (decode_batch(good, table) if good else None), bad
 
 
-def _changes(transactions: Transactions, rows: list[int]) -> Changes | None:
+def changes_of(
+    transactions: Transactions, rows: Sequence[int], keyless: np.ndarray | None = None
+) -> Changes | None:
+    """The row changes of transactions whose chunks have so many rows; None where row keys are not what they promise. `keyless`: see `row_key_array`."""
     types, counts = transactions.row_types, transactions.type_counts
     ends = np.cumsum(counts)
     physical = _physical_rows(transactions, rows, ends)
@@ -188,7 +191,7 @@ def _changes(transactions: Transactions, rows: list[int]) -> Changes | None:
             expected=int(announced[bad]),
             actual=int(per_transaction[bad]),
         )
-    row_key = row_key_array(transactions, entries)
+    row_key = row_key_array(transactions, entries, keyless)
     if row_key is None:
         return None
     where = entries if physical is None else physical[entries]
@@ -209,7 +212,7 @@ def _changes(transactions: Transactions, rows: list[int]) -> Changes | None:
     )
 
 
-def _physical_rows(transactions: Transactions, rows: list[int], ends: np.ndarray) -> np.ndarray | None:
+def _physical_rows(transactions: Transactions, rows: Sequence[int], ends: np.ndarray) -> np.ndarray | None:
     """The physical row of every listed row; None where they simply follow each other, as they do unless a sender reorders."""
     counts = transactions.type_counts
     starts = ends - counts

@@ -14,7 +14,7 @@ import struct
 from base64 import b64decode
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +26,7 @@ from tidemark.wire.table_json import columns_document, go_json, table_document
 
 LENGTH = struct.Struct(">Q")
 PUBLIC = 5
+_HEAD, _BODY = "the head of a TableInfo", "the columns of a TableInfo"
 # Signed and unsigned, of 64 bits.
 _DEFAULT_INTEGERS = range(-(1 << 63), 1 << 64)
 
@@ -139,10 +140,7 @@ class TableInfo:
                 expected=length,
                 actual=len(data) - LENGTH.size,
             )
-        table = _parse(
-            read_object(data[:split], "the head of a TableInfo", 0),
-            read_object(data[split : -LENGTH.size], "the columns of a TableInfo", split),
-        )
+        table = _parse(read_object(data[:split], _HEAD, 0), data[split : -LENGTH.size], split)
         object.__setattr__(table, "_raw", data)
         return table
 
@@ -203,11 +201,15 @@ class TableInfo:
     @cached_property
     def arrow_schema(self) -> pa.Schema:
         """One field per column, in chunk order."""
-        return pa.schema([pa.field(column.name, types.arrow_type(column)) for column in self.columns])
+        return _arrow_schema(self.columns)
 
     @cached_property
     def columns_by_name(self) -> dict[str, Column]:
         return {column.name: column for column in self.columns}
+
+
+def _arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
+    return pa.schema([pa.field(column.name, types.arrow_type(column)) for column in columns])
 
 
 def handle_key(
@@ -269,56 +271,94 @@ def _name(document: dict, key: str) -> str:
     return _get(_get(document, key, dict), "O", str)
 
 
-def _parse(head: dict, body: dict) -> TableInfo:
+def _parse(head: dict, columns_json: bytes, position: int) -> TableInfo:
+    """`position`: where columns-json is, for errors."""
     name = _get(head, "table-name", dict)
-    columns = [_column(item) for item in _objects(body, "cols")]
-    by_id = {column.id: column.name for column in columns}
-    if len({column.name for column in columns}) != len(columns) or len(by_id) != len(columns):
-        raise InvalidField("TableInfo: two columns with the same name or id")
-    types_in_chunk = body.get("row_col_field_tps_slice")
-    if isinstance(types_in_chunk, list) and len(types_in_chunk) != len(columns):
-        raise InvalidField(
-            "TableInfo: the chunk has another number of columns than the table",
-            expected=len(columns),
-            actual=len(types_in_chunk),
-        )
-    indexes = tuple(_index(item) for item in _objects(body, "index_info"))
-    unknown = {column for index in indexes for column in index.columns} - set(by_id.values())
-    if unknown:
-        raise InvalidField(f"TableInfo: an index on unknown columns {sorted(unknown)}")
-    pk_is_handle = _get(body, "pk_is_handle", bool, False)
-    if body.get("handle_key_id_list") is None:
-        key = handle_key(tuple(columns), indexes, pk_is_handle)
-    else:
-        key_ids = _get(body, "handle_key_id_list", list)
-        if not all(isinstance(key_id, int) and key_id in by_id for key_id in key_ids):
-            raise InvalidField(
-                "TableInfo: the handle key names columns that the table does not have", actual=key_ids
-            )
-        key = tuple(by_id[key_id] for key_id in key_ids)
+    try:
+        body = _body(columns_json)
+    except InvalidField:
+        # Of text that is no JSON, the error says where it is wrong.
+        read_object(columns_json, _BODY, position)
+        raise
     table = TableInfo(
         schema=_get(name, "Schema", str),
         table=_get(name, "Table", str),
         table_id=_get(name, "TableID", int),
         version=_get(head, "update_timestamp", int),
-        columns=tuple(replace(column, is_handle_key=column.name in key) for column in columns),
-        indexes=indexes,
-        handle_key=key,
+        columns=body.columns,
+        indexes=body.indexes,
+        handle_key=body.handle_key,
         is_partition=_get(name, "IsPartition", bool, False),
         is_view=head.get("view") is not None,
         is_sequence=head.get("sequence") is not None,
         is_active_active=_get(head, "active-active-table", bool, False),
         is_soft_delete=_get(head, "soft-delete-table", bool, False),
         has_pk_or_not_null_uk=_get(head, "has-pk-or-not-null-uk", bool, False),
-        pk_is_handle=pk_is_handle,
-        is_common_handle=_get(body, "is_common_handle", bool, False),
+        pk_is_handle=body.pk_is_handle,
+        is_common_handle=body.is_common_handle,
         charset=_get(head, "charset", str, ""),
         collate=_get(head, "collate", str, ""),
         comment=_get(head, "comment", str, ""),
     )
     if not table.is_view and not table.is_sequence:  # these have no rows, and a view's columns have no types
-        _ = table.arrow_schema  # a precision or a type that cannot be is told here, not at the first row
+        # A precision or a type that cannot be is told here, not at the first row.
+        vars(table)["arrow_schema"] = body.arrow_schema
     return table
+
+
+@dataclass(frozen=True)
+class _Body:
+    """What columns-json says."""
+
+    columns: tuple[Column, ...]
+    indexes: tuple[Index, ...]
+    handle_key: tuple[str, ...]
+    pk_is_handle: bool
+    is_common_handle: bool
+
+    @cached_property
+    def arrow_schema(self) -> pa.Schema:
+        return _arrow_schema(self.columns)
+
+
+# Many a database has a table per customer or month, with the same columns in all of them.
+@lru_cache(maxsize=256)
+def _body(columns_json: bytes) -> _Body:
+    document = read_object(columns_json, _BODY, 0)
+    columns = [_column(item) for item in _objects(document, "cols")]
+    by_id = {column.id: column.name for column in columns}
+    if len({column.name for column in columns}) != len(columns) or len(by_id) != len(columns):
+        raise InvalidField("TableInfo: two columns with the same name or id")
+    types_in_chunk = document.get("row_col_field_tps_slice")
+    if isinstance(types_in_chunk, list) and len(types_in_chunk) != len(columns):
+        raise InvalidField(
+            "TableInfo: the chunk has another number of columns than the table",
+            expected=len(columns),
+            actual=len(types_in_chunk),
+        )
+    indexes = tuple(_index(item) for item in _objects(document, "index_info"))
+    unknown = {column for index in indexes for column in index.columns} - set(by_id.values())
+    if unknown:
+        raise InvalidField(f"TableInfo: an index on unknown columns {sorted(unknown)}")
+    pk_is_handle = _get(document, "pk_is_handle", bool, False)
+    if document.get("handle_key_id_list") is None:
+        key = handle_key(tuple(columns), indexes, pk_is_handle)
+    else:
+        key_ids = _get(document, "handle_key_id_list", list)
+        if not all(isinstance(key_id, int) and key_id in by_id for key_id in key_ids):
+            raise InvalidField(
+                "TableInfo: the handle key names columns that the table does not have", actual=key_ids
+            )
+        key = tuple(by_id[key_id] for key_id in key_ids)
+    return _Body(
+        columns=tuple(
+            replace(column, is_handle_key=True) if column.name in key else column for column in columns
+        ),
+        indexes=indexes,
+        handle_key=key,
+        pk_is_handle=pk_is_handle,
+        is_common_handle=_get(document, "is_common_handle", bool, False),
+    )
 
 
 def _column(item: dict) -> Column:
@@ -368,8 +408,10 @@ def _default(item: dict, key: str) -> str | int | float | bool | None:
 
 def _base64(item: dict, key: str) -> str | None:
     text = _get(item, key, str, None)
+    if text is None:
+        return None
     try:
-        b64decode(text or "", validate=True)
+        b64decode(text, validate=True)
     except ValueError:
         raise InvalidField(
             f"TableInfo: {key!r} cannot be {text!r:.60}", expected="base64", actual=f"{text!r:.60}"

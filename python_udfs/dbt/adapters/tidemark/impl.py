@@ -27,6 +27,7 @@ from tidemark.config.secrets import expand_environment, has_plain_secret, redact
 from tidemark.dispatch.routing import routing_document, routing_rules
 from tidemark.errors import TidemarkError
 from tidemark.log_check import check_logs
+from tidemark.logs import LogListing
 from tidemark.spark.session import note_changes
 
 logger = AdapterLogger("Tidemark")
@@ -40,6 +41,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
     def __init__(self, config: Any, mp_context: Any) -> None:
         super().__init__(config, mp_context)
         self._remembered: dict[str, Any] = {}
+        self._listing = LogListing()
         _forget_secret(project_values(config).get("sink_uri"))
         # Wrong settings end the command here, before anything is parsed or run.
         settings = config.credentials.spark_settings
@@ -54,7 +56,9 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
             project_state_dir(config)
             if _reads_logs(get_flags()):
                 warnings = check_logs(
-                    project_values(config).get("event_logs") or (), Path(config.project_root)
+                    project_values(config).get("event_logs") or (),
+                    Path(config.project_root),
+                    self._listing.find,
                 )
                 for warning in self.remember("warnings on logs", warnings):
                     logger.warning(warning)
@@ -175,9 +179,10 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         from tidemark.spark.log_plan import plan_logs
 
         with self.connections.exception_handler("planning the event logs"), explained():
-            plan = plan_logs(logs, positions).sort_by(
+            plan = plan_logs(logs, positions, self._listing.find).sort_by(
                 [(name, "ascending") for name in ("upstream_id", "file", "segment_start")]
             )
+            self._listing.forget()
             self.connections.spark_session().createDataFrame(plan).createOrReplaceTempView(view)
         return plan.to_pylist()
 
