@@ -41,7 +41,7 @@ def main(folder):
             return f"`{' '.join(command)}` failed; its message is above"
     print("writing the archive of Java's classes, which Spark starts faster with", flush=True)
     # Nothing needs the archive; where it cannot be written its message says why.
-    subprocess.call([python, "-m", "tidemark.spark.class_archive"])
+    subprocess.call([python, "-m", "tidemark.spark.fast_start.class_archive"])
     return 0
 
 

@@ -25,7 +25,7 @@ NOT_RUN = {
     "make test-servers": "the commands that need its servers are part of it",
     "make setup": "make test runs it first; the copy of the project uses what it installed",
     ".ci/run": "runs make test",
-    "python -m tidemark.spark.class_archive": "make setup runs it; here it would replace what running sessions use",
+    "python -m tidemark.spark.fast_start.class_archive": "make setup runs it; here it would replace what running sessions use",
     "python benchmarks/": "a measurement, which takes minutes and wants a log of one table",
     "uv pip compile": "asks a package index",
 }

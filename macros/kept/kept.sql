@@ -61,17 +61,17 @@
 {% endmacro %}
 
 
-{# Adds rows to a model that is built, outside of its own run: to the checkpoints of sinks. Columns are taken by their names. #}
-{% macro add_rows(relation, columns, source='') %}
+{# Adds the rows of a query to a model that is built, outside of its own run: to the checkpoints of sinks. Columns are taken by their names. #}
+{% macro add_rows(relation, select) %}
   {%- if not execute -%}
     {{ return('') }}
   {%- endif -%}
   {%- set kept, table = tidemark.kept(relation), tidemark.stored_table(relation) -%}
   {%- if kept.format == 'parquet' -%}
-    {% do tidemark.show_parts(relation, table, tidemark.write_part(table, kept, columns, source)) %}
+    {% do tidemark.show_parts(relation, table, tidemark.write_part(table, kept, '*', 'from (' ~ select ~ ')')) %}
   {%- else -%}
     {% do tidemark.announce_change(none) %}
-    {% do run_query('insert into ' ~ table ~ ' by name select ' ~ columns ~ ' ' ~ source) %}
+    {% do run_query('insert into ' ~ table ~ ' by name ' ~ select) %}
     {% do tidemark.note_kept(relation, tidemark.compacted(table, dict(kept, changes=kept.changes + 1))) %}
   {%- endif -%}
 {% endmacro %}

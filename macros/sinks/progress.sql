@@ -31,7 +31,7 @@
 {# Post-hook of the writer of the progress table: when it was written, and up to which checkpoint. #}
 {% macro note_progress_update() %}
   {%- set written = tidemark.noted_position('tidb') -%}
-  {{ return(tidemark.add_checkpoint(
+  {% do tidemark.add_rows(ref('sink_checkpoints'), tidemark.checkpoint_row(
     'progress',
     {
       'previous_checkpoint_ts': tidemark.noted_position('progress').checkpoint_ts,
@@ -41,5 +41,5 @@
       'plan_id': tidemark.text_literal(written.plan_id)
     },
     ref('tables_at_checkpoint') ~ ' where gone_ts is null'
-  )) }}
+  )) %}
 {% endmacro %}

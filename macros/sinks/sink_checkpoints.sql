@@ -33,12 +33,12 @@
 
 
 {#
-  Adds a row to sink_checkpoints.
+  A row for sink_checkpoints, as a select statement.
 
   values: SQL of its columns by name; those that are not named are null.
   rows: where they are to be asked from: a relation with a condition, or none.
 #}
-{% macro add_checkpoint(sink, values, rows=none) %}
+{% macro checkpoint_row(sink, values, rows=none) %}
   {%- set types = {
     'previous_checkpoint_ts': 'bigint', 'checkpoint_ts': 'bigint', 'row_count': 'bigint', 'written_at': 'timestamp', 'file_count': 'bigint',
     'late_row_count': 'bigint', 'late_rows': 'string', 'batch_id': 'bigint', 'plan_id': 'string', 'log_row_count': 'bigint', 'empty_delete_count': 'bigint'
@@ -50,16 +50,22 @@
     {% do columns.append('cast(' ~ values.get(name, 'current_timestamp()' if name == 'written_at' else 'null') ~ ' as ' ~ type ~ ') as ' ~ name) %}
   {%- endfor -%}
   {% do columns.append(tidemark.text_literal(sink) ~ ' as sink') %}
-  {% do tidemark.add_rows(ref('sink_checkpoints'), columns | join(', '), 'from ' ~ rows if rows else '') %}
+  {{ return('select ' ~ columns | join(', ') ~ (' from ' ~ rows if rows else '')) }}
+{% endmacro %}
+
+
+{# Post-hook of a sink: everything up to the end of its range is there. `report`: see sink_checkpoint_row. #}
+{% macro note_sink_checkpoint(sink, report=none) %}
+  {% do tidemark.add_rows(ref('sink_checkpoints'), tidemark.sink_checkpoint_row(sink, report)) %}
 {% endmacro %}
 
 
 {#
-  Post-hook of a sink: everything up to the end of its range is there.
+  The row of sink_checkpoints that says so.
 
   report: what the sink has counted itself (after_ts, up_to_ts, rows, files), where it does. The rows of a run that ended before this hook are not in the report.
 #}
-{% macro note_sink_checkpoint(sink, report=none) %}
+{% macro sink_checkpoint_row(sink, report) %}
   {%- set range = tidemark.sink_range(sink) -%}
   {%- set late_rows = range.late.rows if range.late.decision in ('send', 'skip') else 0 -%}
   {%- set values = {
@@ -74,12 +80,12 @@
   } -%}
   {%- set is_noted = range.noted_ts == range.after_ts or range.is_adopted -%}
   {%- if not range.has_rows and is_noted -%}
-    {{ return(tidemark.add_checkpoint(sink, dict(values, row_count=0))) }}
+    {{ return(tidemark.checkpoint_row(sink, dict(values, row_count=0))) }}
   {%- elif report and is_noted and report.after_ts == range.after_ts and report.up_to_ts == range.up_to_ts -%}
-    {{ return(tidemark.add_checkpoint(sink, dict(values, row_count=report.rows, file_count=report.files))) }}
+    {{ return(tidemark.checkpoint_row(sink, dict(values, row_count=report.rows, file_count=report.files))) }}
   {%- endif -%}
   {%- set condition = range.condition if is_noted else '(' ~ range.condition ~ ' or commit_ts > ' ~ range.noted_ts ~ ' and commit_ts <= ' ~ range.after_ts ~ ')' -%}
-  {{ return(tidemark.add_checkpoint(
+  {{ return(tidemark.checkpoint_row(
     sink, dict(values, row_count='count(*)'), ref('row_policy') ~ ' where policy_op is not null and ' ~ condition
   )) }}
 {% endmacro %}

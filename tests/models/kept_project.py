@@ -46,7 +46,7 @@ MODELS = {
     """,
     "notes": "{{ config(materialized='appended', full_refresh=false) }} select cast(null as bigint) as batch_id from range(0)",
     "noted": """
-        {{ config(materialized='view', post_hook="{{ tidemark.add_rows(ref('notes'), var('batch') ~ ' as batch_id') }}") }}
+        {{ config(materialized='view', post_hook="{{ tidemark.add_rows(ref('notes'), 'select ' ~ var('batch') ~ ' as batch_id') }}") }}
         -- depends_on: {{ ref('winners') }}, {{ ref('rarely') }}
         select 1 as one from {{ ref('notes') }}
     """,

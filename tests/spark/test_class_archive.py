@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark.spark import class_archive
+from tidemark.spark.fast_start import class_archive
 from tidemark.spark.java import provide_java
 from tidemark.spark.session import defaults
 
@@ -43,7 +43,7 @@ def test_java_starts_without_a_word_when_the_archive_is_damaged(archive, tmp_pat
 @pytest.mark.long
 def test_what_the_setup_writes_is_an_archive_that_java_takes(tmp_path):
     # A process of its own: this one may have a session already.
-    code = "import sys; from pathlib import Path; from tidemark.spark.class_archive import write_archive; write_archive(Path(sys.argv[1]))"
+    code = "import sys; from pathlib import Path; from tidemark.spark.fast_start.class_archive import write_archive; write_archive(Path(sys.argv[1]))"
     path = tmp_path / "java-classes.jsa"
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)
     assert java(

@@ -1,6 +1,8 @@
 """Data sources, UDF registration and the session."""
 
-from tidemark.spark.worker_imports import read_archives_once
+from tidemark.spark.fast_start import uses
+from tidemark.spark.fast_start.worker_imports import read_archives_once
 
 # Every worker that runs a source or a function of ours comes through here.
-read_archives_once()
+if uses("workers"):
+    read_archives_once()

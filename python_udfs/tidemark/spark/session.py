@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.errors import TidemarkError
-from tidemark.spark import class_archive
+from tidemark.spark import fast_start
 from tidemark.spark.catalog import Catalog, is_read
+from tidemark.spark.fast_start import class_archive, uses
+from tidemark.spark.fast_start.inlining import inlining_clone
 from tidemark.spark.java import provide_java
 from tidemark.spark.state import StateLock
 
@@ -59,20 +61,11 @@ def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], N
 
 
 def inlining_session():
-    """The second session, for queries whose common table expressions (CTEs) may be put in place as they are read; `session` was called before.
-
-    Spark gives every use of a CTE new columns and, to put it in place later, renames those of all that it stands for: for a chain of them this takes a quarter of the time of a
-    small statement. The old way to read CTEs does without, but takes the outer one of two with one name, and computes one that is used twice twice, also where that gives
-    other values (`rand`). So it is for models that ask for it, and views keep how they were read.
-    """
+    """The second session, for queries whose CTEs may be put in place as they are read (fast_start/inlining.py); `session` was called before."""
     global _inlining
     with _guard:
         if _inlining is None:
-            from pyspark.sql import SparkSession
-
-            clone = SparkSession(_session.sparkContext, _session._jsparkSession.cloneSession())
-            clone.conf.set("spark.sql.legacy.ctePrecedencePolicy", "LEGACY")
-            _inlining = clone
+            _inlining = inlining_clone(_session) if uses("ctes") else _session
         _make_active(_inlining)
         return _inlining
 
@@ -156,7 +149,7 @@ def defaults(state_dir: Path) -> dict[str, str]:
                 "-Duser.timezone=UTC",
                 f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}",
                 f"-Dtidemark.spark.log={spark_log(state_dir)}",
-                *class_archive.java_options(),
+                *(class_archive.java_options() if uses("classes") else []),
             ]
         ),
         "spark.local.dir": str(state_dir / "scratch"),
@@ -194,14 +187,16 @@ def spark_log(state_dir: Path) -> Path:
 
 
 # Holds the start-up file of Spark's Python processes.
-WORKER_SITE = Path(__file__).with_name("worker_site")
+WORKER_SITE = Path(__file__).parent / "fast_start" / "worker_site"
 
 
 def _start(state_dir: Path, settings: Mapping[str, str]):
+    fast_start.check()
     # Workers run the driver's interpreter, whatever `python3` on the PATH is.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(provide_java(state_dir / "java"))
-    _put_first_on_the_path_of_workers(WORKER_SITE)
+    if uses("workers"):
+        _put_first_on_the_path_of_workers(WORKER_SITE)
     for folder in ("warehouse", "scratch"):
         (state_dir / folder).mkdir(parents=True, exist_ok=True)
 

@@ -81,7 +81,7 @@ class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
         return response
 
     def pre_model_hook(self, config: Any) -> Any:
-        """Called before a model runs. `inline_ctes` is for SQL models that read no temporary view (tidemark.spark.session.inlining_session)."""
+        """Called before a model runs. `inline_ctes` is for SQL models that read no temporary view (tidemark.spark.fast_start.inlining)."""
         interrupts.model_begins()
         self.connections.begin_model(inlines_ctes=bool(config.get("inline_ctes")))
         return super().pre_model_hook(config)

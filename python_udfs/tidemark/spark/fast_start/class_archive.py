@@ -1,6 +1,6 @@
 """The Java classes of a run in one file, which Java maps into memory instead of finding, reading and checking each of them in hundreds of jars.
 
-    python -m tidemark.spark.class_archive      writes the file for this environment; `make setup` does that once
+    python -m tidemark.spark.fast_start.class_archive      writes the file for this environment; `make setup` does that once
 
 Java checks that the file fits its own version and the jars, and goes on without it where it does not.
 """
