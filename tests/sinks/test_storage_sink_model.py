@@ -208,7 +208,14 @@ def blocks(rows):
 def test_rows_are_counted_by_the_sink_unless_the_checkpoint_covers_more_than_it_sent(evolve, tmp_path):
     def hook(after_ts):
         report = {"after_ts": after_ts, "up_to_ts": up_to_ts, "rows": 4711, "files": 2}
-        needed = ("log_segments", "int_checkpoints", "int_transactions", "stg_ddl_events", "row_policy")
+        needed = (
+            "log_segments",
+            "int_checkpoints",
+            "int_transactions",
+            "stg_ddl_events",
+            "row_policy",
+            "sink_checkpoints",
+        )
         hints = " ".join(f"{{{{ ref('{name}') }}}}" for name in needed)
         inline = f"-- depends_on: {hints}\n{{{{ tidemark.sink_checkpoint_row('storage', {report}) }}}}"
         return evolve.ok("compile", "--inline", inline, **variables).result.results[0].node.compiled_code

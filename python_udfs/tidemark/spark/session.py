@@ -87,6 +87,11 @@ def announce_change(schema: str | None, name: str | None) -> None:
     _thread.announced = (schema, name)
 
 
+def forget_announced_change() -> None:
+    """The statement has failed, and the next one is another."""
+    _thread.announced = None
+
+
 def note_statement(statement: str) -> None:
     """What a statement has changed of the catalog outlives the process from here on."""
     announced, _thread.announced = getattr(_thread, "announced", None), None

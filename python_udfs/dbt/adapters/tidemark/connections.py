@@ -20,6 +20,7 @@ from dbt.adapters.tidemark import interrupts
 from dbt.adapters.tidemark.messages import short_message
 from tidemark.errors import TidemarkError
 from tidemark.spark.session import (
+    forget_announced_change,
     forget_files,
     forget_inlining_session,
     inlining_session,
@@ -67,7 +68,11 @@ class TidemarkCursor(Cursor):
         if interrupts.is_ending():
             raise DbtRuntimeError("the run was interrupted")
         statement = sql % parameters if parameters else sql
-        self._df = self._open_session().sql(statement)
+        try:
+            self._df = self._open_session().sql(statement)
+        except BaseException:
+            forget_announced_change()
+            raise
         note_statement(statement)
 
 
