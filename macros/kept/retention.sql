@@ -36,9 +36,11 @@
     'with reached as (select batch_id, max(checkpoint_ts) as reached_ts from ' ~ checkpoints ~ ' group by batch_id) select ' ~ columns | join(', ') ~ ' from reached'
   )[0] -%}
   {%- set old_batch, batches, holders = found[0] | int, [found[0] | int], [] -%}
-  {%- for need in needs if found[loop.index] | int < old_batch -%}
-    {% do batches.append(found[loop.index] | int) %}
-    {% do holders.append(need.name) %}
+  {%- for need in needs -%}
+    {%- if found[loop.index] | int < old_batch -%}
+      {% do batches.append(found[loop.index] | int) %}
+      {% do holders.append(need.name) %}
+    {%- endif -%}
   {%- endfor -%}
   {%- set batch = batches | min -%}
   {%- set ts = run_query('select max(checkpoint_ts) from ' ~ checkpoints ~ ' where batch_id = ' ~ batch)[0][0] -%}

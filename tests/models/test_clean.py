@@ -1,15 +1,26 @@
 """What `tidemark clean` removes, and what it leaves: all that a sink, a snapshot, a late row or a waiting transaction needs."""
 
 import json
+import subprocess
+import sys
 
 import pytest
+from dying import ROOT, command
 from histories import PLAIN, START_TS, Change, Table, Transaction
 from streams import Sender
 
 # Several dbt runs.
 pytestmark = pytest.mark.long
 DAY = 86_400_000 << 18
-MODELS = ("--select", "+sink_storage", "+current_rows", "+reconciliation", "conflict_ledger", "+quarantine", "+log_files")
+MODELS = (
+    "--select",
+    "+sink_storage",
+    "+current_rows",
+    "+reconciliation",
+    "conflict_ledger",
+    "+quarantine",
+    "+log_files",
+)
 
 
 class Log:
@@ -53,7 +64,13 @@ def log(dbt, tmp_path):
 
 
 def clean(dbt, **variables):
-    dbt.ok("run-operation", "clean", "--args", json.dumps({"dry_run": variables.pop("dry_run", False)}), **variables)
+    dbt.ok(
+        "run-operation",
+        "clean",
+        "--args",
+        json.dumps({"dry_run": variables.pop("dry_run", False)}),
+        **variables,
+    )
 
 
 def changes(dbt):
@@ -148,3 +165,52 @@ def test_batches_with_a_transaction_that_waits_stay(dbt, log):
     assert len(dbt.table("current_rows")) == 2
     clean(dbt, keep_row_changes="1w", keep_events="1w")
     assert counts(dbt, "stg_transactions") == {"stg_transactions": 1}
+
+
+def test_a_clean_that_dies_at_any_step_loses_nothing(tmp_path):
+    """In processes of their own. The rows are those of a clean that ended."""
+    log, state = Log(tmp_path / "log"), tmp_path / "state"
+    variables = {"event_logs": [{"upstream_id": "1", "path": str(tmp_path / "log")}]}
+    for day, text in enumerate("abc", 1):
+        log.day(day, log.inserted(day, text), *([log.updated(1, "abc"[day - 2], text)] if day > 1 else []))
+        output, status = command(state, "dbt", "run", *MODELS, **variables)
+        assert status == 0, output
+    current = state_rows(state, "current_rows")
+    keep = {"keep_row_changes": "1d", "keep_events": "1d"}
+    for text in (
+        "insert overwrite table tidemark_store.int_row_changes__",
+        "create or replace view tidemark.int_row_changes ",
+        "create or replace view tidemark.stg_frames ",
+        "alter table tidemark_store.stg_frames__",
+    ):
+        _, status = command(state, "tidemark", "clean", dies_before=text, **variables, **keep)
+        assert status == -9, text
+        assert state_rows(state, "current_rows") == current
+        assert len(state_rows(state, "int_row_changes")) in (4, 5)
+    output, status = command(state, "tidemark", "clean", **variables, **keep)
+    assert status == 0, output
+    assert "batches up to 2 are older and not needed" in output
+    assert "stg_transactions: removed 2 of 3 rows" in output
+    # The insert that an update replaced is gone.
+    assert [(row["batch_id"], row["op"]) for row in state_rows(state, "int_row_changes")] == [
+        *((0, "insert"), (0, "update"), (3, "insert"), (3, "update")),
+    ]
+    for folder in (state / "warehouse" / "tidemark_store.db").glob("int_row_changes__*"):
+        assert len([path for path in folder.iterdir() if path.name.startswith("part=")]) == 2
+
+
+ROWS = """
+import json, sys
+from pathlib import Path
+from tidemark.spark.session import session
+for row in session(Path(sys.argv[1]), {}).table(f"tidemark.{sys.argv[2]}").collect():
+    print(json.dumps(row.asDict(recursive=True), sort_keys=True, default=str))
+"""
+
+
+def state_rows(state, name):
+    done = subprocess.run(
+        [sys.executable, "-c", ROWS, str(state), name], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return sorted(rows, key=lambda row: (row.get("batch_id") or 0, row.get("op", ""), json.dumps(row)))
