@@ -55,7 +55,7 @@ def is_run(text: str) -> bool:
 
 def needs_dbt(text: str) -> bool:
     """Whether it takes Spark or dbt, and so half a minute."""
-    return bool(re.search(r"\b(dbt|sqlfluff|make|tidemark run)\b", text))
+    return bool(re.search(r"\b(dbt|sqlfluff|make|tidemark (run|clean|upgrade))\b", text))
 
 
 def needs_servers(text: str) -> bool:

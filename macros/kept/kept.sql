@@ -9,6 +9,7 @@
     parts     where the rows are, oldest first: [part, bytes] (parquet only; parts.sql)
     left      parts that are shown no longer, which the next write drops
     written   bytes of the last write
+    cleaned   [batch, commit ts] up to which `tidemark clean` has removed rows; not there before it has
 #}
 {% macro kept(relation) %}
   {%- if not tidemark.is_built([relation]) -%}

@@ -142,6 +142,7 @@
 #}
 {% macro begin_range(sink) %}
   {%- set range = tidemark.sink_range(sink) -%}
+  {% do tidemark.refuse_removed_rows(sink, range) %}
   {% do tidemark.judge_late_rows(sink, range) %}
   {%- set has_news = range.is_adopted or range.noted_ts < range.after_ts or range.late.decision in ('skip', 'left_out') -%}
   {%- if not range.has_rows and has_news -%}

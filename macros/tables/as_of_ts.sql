@@ -1,6 +1,6 @@
 {#
   The ts of the snapshot that was asked for with the var of this name; none for the current rows. Anything that cannot be shown is refused: what is beyond the checkpoint of a
-  cluster, and what is before the logs begin.
+  cluster, what is before the logs begin, and what is before the row changes that are kept.
 #}
 {% macro as_of_ts() %}
   {%- set wanted = var('as_of_ts') -%}
@@ -20,8 +20,9 @@
     {%- if found is none -%}
       {% do exceptions.raise_compiler_error('as_of_ts is sync_point, but the logs hold no complete sync point yet; `select * from ' ~ sync_points ~ '` lists those there are') %}
     {%- endif -%}
-    {{ return(found | int) }}
+    {%- set wanted = found | int -%}
   {%- endif -%}
+  {%- set removed_ts = tidemark.removed_row_changes()[1] -%}
   {%- if wanted | int > last_ts -%}
     {% do exceptions.raise_compiler_error(
       'as_of_ts = ' ~ wanted ~ ': rows are complete only up to ' ~ last_ts ~ '. Choose a ts up to that, or build on newer logs'
@@ -29,6 +30,11 @@
   {%- elif wanted | int < first_ts -%}
     {% do exceptions.raise_compiler_error(
       'as_of_ts = ' ~ wanted ~ ': the logs begin at ' ~ first_ts ~ ', nothing is known of the time before. Choose a ts from there to ' ~ last_ts
+    ) %}
+  {%- elif wanted | int < removed_ts -%}
+    {% do exceptions.raise_compiler_error(
+      'as_of_ts = ' ~ wanted ~ ': row changes up to ' ~ removed_ts ~ ' were removed by `tidemark clean`, which a snapshot of that time needs. Choose a ts from ' ~ removed_ts
+      ~ ' to ' ~ last_ts
     ) %}
   {%- endif -%}
   {{ return(wanted | int) }}

@@ -39,7 +39,8 @@ conflicts as (
         from_json(row_values, 'map<string, string>') as row_map,
         from_json(holder.row_values, 'map<string, string>') as other_map
     from applied
-    where holder.write_order.upstream_id <> upstream_id
+    -- what clean has left of older batches has batch 0: it meets only what is still there
+    where holder.write_order.upstream_id <> upstream_id and not batch_id <=> 0
 ),
 
 final as (

@@ -1,7 +1,8 @@
-"""What docs/inputs.md says of deleted logs: the files that its query names are needed no more, and others are missed by name."""
+"""What docs/inputs.md and the model log_files say of deleted logs: the files that may go are needed no more, and others are missed by name."""
 
 import io
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,7 @@ def query():
         for block in blocks("docs/inputs.md")
         if block.language == "sh"
         for command in commands(block)
-        if "log_positions" in command.text
+        if "log_files" in command.text
     )
     return shlex.split(shown.text)[-1]
 
@@ -62,9 +63,22 @@ def test_files_that_the_query_names_may_be_deleted(dbt, tmp_path):
 
     (tmp_path / "kept.bin").rename(log / "a.bin")
     dbt.ok("run")
-    assert deletable() == {str(log / "a.bin"), str(log / "b.bin")}
+    # Without Handshakes and statements; those of the dispatchers that go on are in the other one.
+    assert deletable() == {str(log / "b.bin")}
+    assert files_of(dbt) == {"a.bin": (True, True, []), "b.bin": (True, False, [])}
     before = dbt.table("current_rows"), dbt.table("sink_checkpoints")
-    (log / "a.bin").unlink()
     (log / "b.bin").unlink()
     dbt.ok("run")
     assert (dbt.table("current_rows"), dbt.table("sink_checkpoints")) == before
+    assert "a.bin" in files_of(dbt)
+
+    # Another sink would need both.
+    other = {**dbt.vars, "sink_uri": f"file://{tmp_path}/other?protocol=csv"}
+    assert str(log / "b.bin") in dbt.fails("run", **other)
+
+
+def files_of(dbt):
+    return {
+        Path(row["file"]).name: (row["is_handled"], row["holds_schemas"], row["needed_by"])
+        for row in dbt.table("log_files", "file")
+    }

@@ -18,6 +18,8 @@ from tidemark.interrupts import Interrupted, handled
 # command name -> module of this package
 COMMANDS = {
     "run": "run",
+    "clean": "clean",
+    "upgrade": "upgrade",
     "demo-log": "demo_log",
     "events": "events",
     "rows": "rows",

@@ -26,6 +26,7 @@ LATE_ROWS = ("fail", "send", "skip")
 TABLE_FORMATS = ("parquet", "delta", "iceberg")
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 SYNC_POINT = "sync_point"
+KEEP_ALL = "all"
 
 
 def check_project_vars(
@@ -179,6 +180,17 @@ def _seconds(name: str, value: Any, findings: Findings) -> None:
         findings.error(name, "is not a number of seconds", value, "a number from 0")
 
 
+def _duration(name: str, value: Any, findings: Findings) -> None:
+    if value != KEEP_ALL and not re.fullmatch(r"[0-9]+[smhdw]", str(value)):
+        allowed = f"{KEEP_ALL}, or a whole number with s, m, h, d or w, such as 30d"
+        findings.error(name, "is not a time to keep something", value, allowed)
+
+
+def _texts(name: str, value: Any, findings: Findings) -> None:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        findings.error(name, "is not a list of texts", value, "a list of texts")
+
+
 def _flag(name: str, value: Any, findings: Findings) -> None:
     if not isinstance(value, bool):
         findings.error(name, "is neither true nor false", value, "true, false")
@@ -193,6 +205,9 @@ VARS = {
     "late_rows": _one_of(*LATE_ROWS),
     "table_format": _one_of(*TABLE_FORMATS),
     "iceberg_catalog": _name,
+    "keep_row_changes": _duration,
+    "keep_events": _duration,
+    "retired_sinks": _texts,
     "as_of_ts": _snapshot,
     "replication_lag_seconds": _seconds,
     "state_dir": _text,

@@ -10,7 +10,7 @@ them again. Who runs a statement says which entry it changes; after one that nob
 Functions that a statement creates are not kept.
 
 An entry holds Spark's own object, which Java reads back in one step, and beside it what people and other versions of Spark need. A state folder that another version of Spark
-wrote is restored by statements: tables, and the views that show them; other views are made again by the next run.
+wrote, or version 0.1.0 of Tidemark, which wrote no such objects, is restored by statements: tables, and the views that show them; other views are made again by the next run.
 """
 
 from __future__ import annotations
@@ -204,8 +204,9 @@ class Catalog:
                 for field in StructType.fromJson(json.loads(entry["columns"])).fields
             )
             by = ", ".join(f"`{column}`" for column in entry["partitioned_by"])
+            # Delta knows the columns itself.
             self._spark.sql(
-                f"create table {schema}.`{name}` ({columns}) using {entry['provider']} "
+                f"create table {schema}.`{name}` {f'({columns})' if columns else ''} using {entry['provider']} "
                 f"{f'partitioned by ({by})' if by else ''} location {_literal(entry['location'])}"
             )
             if entry["partitions"]:
@@ -213,7 +214,7 @@ class Catalog:
                 self._spark.sql(f"alter table {schema}.`{name}` add if not exists {added}")
             self._write(schema, name)
         for (schema, name), entry in entries:
-            if entry["type"] == "VIEW" and "tidemark.version" in entry["properties"]:
+            if entry["type"] == "VIEW" and not entry["properties"].keys().isdisjoint(_SHOWS_A_TABLE):
                 properties = ", ".join(
                     f"{_literal(key)} = {_literal(value)}"
                     for key, value in entry["properties"].items()
@@ -239,6 +240,8 @@ def _literal(text: str) -> str:
 
 
 _SCHEMA_FILE = "schema"
+# The properties of a view that has the name of a model and shows the table with its rows; what is known of them is another property of it.
+_SHOWS_A_TABLE = {"tidemark.version", "tidemark.table"}
 
 
 def _file_name(name: str) -> str:

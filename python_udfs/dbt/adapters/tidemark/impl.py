@@ -20,6 +20,7 @@ from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project
 from dbt.adapters.tidemark.kafka import KafkaMethods
 from dbt.adapters.tidemark.messages import short_message
 from dbt.adapters.tidemark.sinks import SinkMethods, explained
+from dbt.adapters.tidemark.warehouse import WarehouseMethods
 from tidemark.config import Settings, load
 from tidemark.config.findings import ERROR, ConfigError
 from tidemark.config.project_vars import check_project_vars
@@ -35,7 +36,7 @@ logger = AdapterLogger("Tidemark")
 _LOG_MODELS = {"log_segments", "staging"}
 
 
-class TidemarkAdapter(CatalogMethods, SinkMethods, KafkaMethods, SparkAdapter):
+class TidemarkAdapter(CatalogMethods, WarehouseMethods, SinkMethods, KafkaMethods, SparkAdapter):
     ConnectionManager = TidemarkConnectionManager
 
     def __init__(self, config: Any, mp_context: Any) -> None:

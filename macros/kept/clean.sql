@@ -1,0 +1,205 @@
+{#
+  Removes what nobody needs any more, and says what it removed (`tidemark clean`):
+
+    row changes    of batches older than the var `keep_row_changes`. The newest write of every key stays, with batch_id 0: a snapshot of any later ts, the reconciliation and late rows
+                   need no other of that time
+    events         of batches older than the var `keep_events`: frames, transactions as they were sent, resolved events, sync points, control events
+    leftovers      parts and tables that nothing shows, and folders that no table refers to: what a process that died has left
+
+  What stays for ever: the plan of the logs, handshakes and statements (they are the schema history), checkpoints, int_transactions (by which a transaction that is delivered again is
+  known), and every row that `quarantine` shows. Only whole batches go that retention.sql says nobody needs.
+
+  Each table changes by one statement that a reader notices; a crash leaves it as it was or as it is to be, and the same command does the rest.
+#}
+{% macro clean(dry_run=false) %}
+  {%- if not tidemark.is_built([ref('log_segments'), ref('int_row_changes'), ref('int_winners'), ref('row_policy'), ref('sink_checkpoints')]) -%}
+    {% do exceptions.raise_compiler_error('there is nothing to clean before all models were built by this version: run `dbt run` once') %}
+  {%- endif -%}
+  {%- for name, models in {
+    'keep_row_changes': ['int_row_changes'],
+    'keep_events': ['stg_frames', 'stg_transactions', 'stg_resolved_events', 'stg_sync_points', 'stg_control_events']
+  }.items() -%}
+    {%- set unneeded = tidemark.unneeded_batches(var(name)) -%}
+    {%- if var(name) == 'all' -%}
+      {% do print(name ~ ': all, nothing is removed') %}
+    {%- else -%}
+      {% do print(
+        name ~ ': ' ~ var(name) ~ (', batches up to ' ~ unneeded.batch ~ ' are older and not needed' if unneeded.batch else ', no batch is older and not needed')
+        ~ ('; more are kept for ' ~ unneeded.holders | join(', ') if unneeded.holders else '')
+      ) %}
+    {%- endif -%}
+    {%- for model_name in models if unneeded.batch -%}
+      {% do tidemark.clean_model(ref(model_name), model_name, unneeded, dry_run) %}
+    {%- endfor -%}
+  {%- endfor -%}
+  {% do tidemark.clean_leftovers(dry_run) %}
+{% endmacro %}
+
+
+{# Removes the old rows of a model. #}
+{% macro clean_model(relation, model_name, unneeded, dry_run) %}
+  {%- set kept, batch = tidemark.kept(relation), unneeded.batch -%}
+  {%- if kept.get('cleaned', [0, 0])[0] >= batch -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- set needed = tidemark.needed_places(relation, model_name, batch) -%}
+  {%- if dry_run -%}
+    {%- set counted = run_query('select count(*), count_if(' ~ tidemark.is_kept_row(model_name, batch, needed) ~ ') from ' ~ relation)[0] -%}
+    {% do print('  ' ~ model_name ~ ': would remove ' ~ (counted[0] - counted[1]) ~ ' of ' ~ counted[0] ~ ' rows') %}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- set rows_before = run_query('select count(*) from ' ~ relation)[0][0] | int -%}
+  {%- if kept.format == 'parquet' -%}
+    {%- set after = tidemark.clean_parts(relation, model_name, kept, unneeded, needed) -%}
+  {%- else -%}
+    {%- set after = tidemark.clean_format_table(relation, model_name, kept, unneeded, needed) -%}
+  {%- endif -%}
+  {%- set rows_after = run_query('select count(*) from ' ~ relation)[0][0] | int -%}
+  {% do print('  ' ~ model_name ~ ': removed ' ~ (rows_before - rows_after) ~ ' of ' ~ rows_before ~ ' rows' ~ after) %}
+{% endmacro %}
+
+
+{# Which rows of a model stay, as a condition. #}
+{% macro is_kept_row(model_name, batch, needed) %}
+  {%- set columns = {'int_row_changes': '(file, `offset`, row_number)', 'stg_frames': '(file, `offset`)'} -%}
+  {{ return(
+    '(batch_id > ' ~ batch ~ ' or error_reason is not null' ~ (' or ' ~ columns[model_name] ~ ' in (' ~ needed ~ ')' if needed else '') ~ ')'
+  ) }}
+{% endmacro %}
+
+
+{#
+  A query of the places of old rows that are needed all the same; none where there are no such.
+
+  int_row_changes    the newest write of every key, by the row policy and by the order of commits: that of deletes, which a policy may not send, and that of other changes
+  stg_frames         frames that could not be decoded, which `quarantine` shows
+#}
+{% macro needed_places(relation, model_name, batch) %}
+  {%- if model_name == 'stg_frames' -%}
+    {%- set places = [] -%}
+    {%- for name in ['stg_transactions', 'stg_ddl_events', 'stg_resolved_events', 'stg_handshakes', 'stg_sync_points', 'stg_control_events', 'int_row_changes'] -%}
+      {% do places.append('select file, `offset` from ' ~ ref(name) ~ ' where error_reason is not null') %}
+    {%- endfor -%}
+    {{ return(places | join(' union ')) }}
+  {%- elif model_name != 'int_row_changes' -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- set key_columns = ['key', 'table_name', 'schema_name', 'upstream_id', 'physical_table_id'] -%}
+  {%- set sent = '(select * from ' ~ ref('row_policy') ~ ' where policy_op is not null and batch_id <= ' ~ batch ~ ')' -%}
+  {{ return(
+    'select inline(array(max_by(struct(file, `offset`, row_number), write_order))) from (' ~ tidemark.applied_writes(sent, key_columns + ['file', '`offset`', 'row_number'])
+    ~ ') group by ' ~ key_columns | join(', ')
+    ~ ' union select inline(array(max_by(struct(file, `offset`, row_number), struct(commit_ts, start_ts, seq, row_number)))) from ' ~ relation
+    ~ ' where error_reason is null and batch_id <= ' ~ batch
+    ~ " group by upstream_id, schema_name, table_name, physical_table_id, coalesce(key, hex(row_key)), op = 'delete'"
+  ) }}
+{% endmacro %}
+
+
+{# The columns of a model for a rewrite of its rows: a row change that stays only as the newest of its key has batch_id 0. #}
+{% macro cleaned_columns(relation, model_name, batch) %}
+  {%- set columns = tidemark.columns_of_parts(relation) -%}
+  {%- if model_name != 'int_row_changes' -%}
+    {{ return(columns) }}
+  {%- endif -%}
+  {{ return(
+    columns.replace('`batch_id`', 'case when batch_id <= ' ~ batch ~ ' and error_reason is null then cast(0 as bigint) else batch_id end as batch_id')
+  ) }}
+{% endmacro %}
+
+
+{# On parquet: the parts with old rows become one, which stands where the first of them stood. #}
+{% macro clean_parts(relation, model_name, kept, unneeded, needed) %}
+  {%- set table, old_parts = tidemark.stored_table(relation), [] -%}
+  {%- set shown = kept.parts | map(attribute=0) | list -%}
+  {%- if shown -%}
+    {%- for row in run_query('select distinct part from ' ~ table ~ ' where part in (' ~ shown | join(', ') ~ ') and batch_id <= ' ~ unneeded.batch) -%}
+      {% do old_parts.append(row[0] | int) %}
+    {%- endfor -%}
+  {%- endif -%}
+  {%- set cleaned = dict(kept, cleaned=[unneeded.batch, unneeded.ts]) -%}
+  {%- if not old_parts -%}
+    {% do tidemark.note_kept(relation, cleaned) %}
+    {{ return('') }}
+  {%- endif -%}
+  {%- set bytes = kept.parts | selectattr(0, 'in', old_parts) | map(attribute=1) | sum -%}
+  {%- set part = tidemark.begin_part(table, kept) -%}
+  {% do tidemark.run_change(table, tidemark.insert_part_sql(
+    table,
+    part,
+    '/*+ coalesce(' ~ (bytes // (128 * 1024 * 1024) + 1) ~ ') */ ' ~ tidemark.cleaned_columns(relation, model_name, unneeded.batch),
+    'from ' ~ table ~ ' where part in (' ~ old_parts | join(', ') ~ ') and ' ~ tidemark.is_kept_row(model_name, unneeded.batch, needed)
+  )) %}
+  {%- set written = tidemark.with_part(cleaned, table, part, old_parts) -%}
+  {%- set parts, others = [], [] -%}
+  {%- for known in written.parts -%}{% do (parts if known[0] == part else others).append(known) %}{%- endfor -%}
+  {% do tidemark.show_parts(relation, table, dict(written, parts=parts + others, written=kept.written)) %}
+  {{ return(' in ' ~ old_parts | length ~ ' of ' ~ shown | length ~ ' parts, ' ~ (bytes - written.written) ~ ' bytes') }}
+{% endmacro %}
+
+
+{# In a table format: rows go by one statement, row changes that stay are marked by another. #}
+{% macro clean_format_table(relation, model_name, kept, unneeded, needed) %}
+  {%- set table = tidemark.stored_table(relation) -%}
+  {% do tidemark.announce_change(none) %}
+  {%- if needed -%}
+    {%- set columns = {'int_row_changes': ['file', '`offset`', 'row_number'], 'stg_frames': ['file', '`offset`']}[model_name] -%}
+    {%- set same = [] -%}
+    {%- for name in columns -%}{% do same.append('kept.' ~ name ~ ' = gone.' ~ name) %}{%- endfor -%}
+    {% do run_query(
+      'merge into ' ~ table ~ ' as kept using (select ' ~ columns | join(', ') ~ ' from ' ~ table ~ ' where not ' ~ tidemark.is_kept_row(model_name, unneeded.batch, needed) ~ ') as gone on '
+      ~ same | join(' and ') ~ ' when matched then delete'
+    ) %}
+  {%- else -%}
+    {% do run_query('delete from ' ~ table ~ ' where not ' ~ tidemark.is_kept_row(model_name, unneeded.batch, none)) %}
+  {%- endif -%}
+  {%- if model_name == 'int_row_changes' -%}
+    {% do tidemark.announce_change(none) %}
+    {% do run_query('update ' ~ table ~ ' set batch_id = 0 where batch_id > 0 and batch_id <= ' ~ unneeded.batch ~ ' and error_reason is null') %}
+  {%- endif -%}
+  {% do tidemark.note_kept(relation, dict(kept, cleaned=[unneeded.batch, unneeded.ts], changes=kept.changes + 1)) %}
+  {{ return('') }}
+{% endmacro %}
+
+
+{# Drops what nothing shows: parts, tables and folders. Formats merge their small files, and forget versions as old as they say themselves. #}
+{% macro clean_leftovers(dry_run) %}
+  {%- for node in tidemark.kept_models() -%}
+    {%- set relation = api.Relation.create(schema=node.schema, identifier=node.alias) -%}
+    {%- if not dry_run and tidemark.is_built([relation]) -%}
+      {%- set kept = tidemark.kept(relation) -%}
+      {%- if kept.format != 'parquet' -%}
+        {% do tidemark.compact_format_table(tidemark.stored_table(relation), kept.format) %}
+      {%- elif target.type == 'tidemark' -%}
+        {#- other processes are kept out by the lock of the state folder: nobody reads these parts any more -#}
+        {%- set table = tidemark.stored_table(relation) -%}
+        {%- set hidden = adapter.part_numbers(table) | reject('in', kept.parts | map(attribute=0) | list) | list -%}
+        {% do tidemark.drop_parts(table, hidden) %}
+        {%- if hidden -%}{% do print('  ' ~ node.name ~ ': dropped ' ~ hidden | length ~ ' parts that are not shown') %}{%- endif -%}
+      {%- endif -%}
+      {%- for name in tidemark.drop_leftovers(relation) -%}{% do print('  dropped the table ' ~ name) %}{%- endfor -%}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- if target.type == 'tidemark' -%}
+    {%- for name, bytes in adapter.unused_folders(target.schema ~ '_store') -%}
+      {% do print('  ' ~ ('would remove' if dry_run else 'removed') ~ ' the folder ' ~ name ~ ' that no table refers to, ' ~ bytes ~ ' bytes') %}
+    {%- endfor -%}
+    {%- if not dry_run -%}{% do adapter.remove_unused_folders(target.schema ~ '_store') %}{%- endif -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# Merges the small files of a table, and forgets old versions of it. #}
+{% macro compact_format_table(table, table_format) %}
+  {% do tidemark.announce_change(none) %}
+  {%- if table_format == 'delta' -%}
+    {% do run_query('optimize ' ~ table) %}
+    {% do tidemark.announce_change(none) %}
+    {% do run_query('vacuum ' ~ table) %}
+  {%- else -%}
+    {%- set names = (table | string).split('.', 1) -%}
+    {% do run_query('call ' ~ names[0] ~ ".system.rewrite_data_files(table => '" ~ names[1] ~ "')") %}
+    {% do tidemark.announce_change(none) %}
+    {% do run_query('call ' ~ names[0] ~ ".system.expire_snapshots(table => '" ~ names[1] ~ "')") %}
+  {%- endif -%}
+{% endmacro %}
