@@ -13,9 +13,12 @@ from dbt.adapters.base.relation import BaseRelation
 
 from tidemark.spark.session import catalog_entry
 
-# Functions whose value is another one each time.
+# Functions and literals whose value is another one each time. Words of comments are no calls.
 _UNSTEADY = re.compile(
-    r"\b(?:now|rand|randn|random|randstr|uniform|uuid|shuffle|current_timestamp|current_date|current_time|curdate|localtimestamp|unix_timestamp\s*\(\s*\))\b",
+    r"\b(?:now|curdate|rand|randn|random|randstr|uniform|uuid|shuffle|current_user|session_user|user)\s*\("
+    r"|\bunix_timestamp\s*\(\s*\)"
+    r"|\b(?:current_timestamp|current_date|current_time|localtimestamp)\b"
+    r"|'(?:now|today|yesterday|tomorrow)'",
     re.IGNORECASE,
 )
 
@@ -53,6 +56,8 @@ def _state(name: Name, growing: Name | None) -> str | None:
         kept = json.loads(properties["tidemark.kept"])
         changes = "grows" if name == growing else kept["changes"]
         return _text(name, entry["columns"], kept["built"], changes)
+    if "tidemark.built" in properties:  # one statement replaces all rows of such a table
+        return _text(name, properties["tidemark.built"])
     if "tidemark.version" in properties:
         files = _files(catalog_entry(f"{name[0]}_store", properties["tidemark.version"]))
         return None if files is None else _text(name, properties["tidemark.version"], files)

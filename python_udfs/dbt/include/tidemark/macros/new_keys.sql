@@ -69,8 +69,11 @@
     {%- endfor -%}
   {%- endfor -%}
   {%- set found = run_query('select ' ~ limits | join(', ') ~ ' from ' ~ rows ~ ' where batch_id > ' ~ batch)[0] -%}
-  {%- for name in ordered if found[2 * loop.index - 1] is not none -%}
-    {% do conditions.append(name ~ ' between ' ~ tidemark_literal(found[2 * loop.index - 1]) ~ ' and ' ~ tidemark_literal(found[2 * loop.index])) %}
+  {%- for name in ordered -%}
+    {%- set smallest, largest = found[2 * loop.index - 1], found[2 * loop.index] -%}
+    {%- if smallest is not none -%}
+      {% do conditions.append(name ~ ' between ' ~ tidemark_literal(smallest) ~ ' and ' ~ tidemark_literal(largest)) %}
+    {%- endif -%}
   {%- endfor -%}
   {{ return({'row_count': found[0], 'condition': (conditions or ['false' if not found[0] else 'true']) | join(' and ')}) }}
 {% endmacro %}

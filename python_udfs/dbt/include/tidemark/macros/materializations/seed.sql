@@ -4,7 +4,7 @@
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {{ run_hooks(pre_hooks) }}
-  {%- set rows, current = tidemark_seed_rows(agate_table, model['config'].get('column_types', {})), tidemark_current_version(target_relation) -%}
+  {%- set rows, current = tidemark_seed_select(agate_table, model['config'].get('column_types', {})), tidemark_current_version(target_relation) -%}
   {%- set made_from = adapter.made_from([rows, tojson(model['config'], sort_keys=true)], []) -%}
   {%- if made_from and current is not none and adapter.is_there(current) and not should_full_refresh()
     and adapter.table_property(target_relation, 'tidemark.made_from') == made_from -%}
@@ -21,7 +21,7 @@
 {% endmaterialization %}
 
 
-{% macro tidemark_seed_rows(agate_table, types) %}
+{% macro tidemark_seed_select(agate_table, types) %}
   select
     {% for name in agate_table.column_names -%}
       cast(column_{{ loop.index }} as {{ types.get(name, adapter.convert_type(agate_table, loop.index0)) }}) as {{ adapter.quote(name) }}
@@ -44,7 +44,7 @@
     {%- if load_relation(relation) is none -%}
       {%- set version = tidemark_new_version(relation) -%}
       {% do adapter.announce_change(version) %}
-      {% do run_query('create table ' ~ version ~ ' using parquet as ' ~ tidemark_seed_rows(adapter.seed_table(seed), seed.config.get('column_types', {}))) %}
+      {% do run_query('create table ' ~ version ~ ' using parquet as ' ~ tidemark_seed_select(adapter.seed_table(seed), seed.config.get('column_types', {}))) %}
       {% do tidemark_switch_to(relation, version) %}
     {%- endif -%}
   {%- endfor -%}
