@@ -1,5 +1,5 @@
 -- one row per table version: the dispatch rule that takes it, its topic and name downstream, and what its partition is made from
-{{ config(materialized='table') }}
+{{ config(materialized='table', only_if_changed=true) }}
 
 with table_versions as (
     select * from {{ ref('table_versions') }} where not is_view

@@ -1,6 +1,7 @@
 -- one row per changefeed, upstream and table that is there: up to which ts its rows are written
 {{ config(
     materialized='table',
+    only_if_changed=true,
     pre_hook="{# after the sinks #}{% do [ref('sink_storage'), ref('sink_kafka'), ref('sink_tidb')] %}"
 ) }}
 

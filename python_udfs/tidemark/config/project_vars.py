@@ -212,5 +212,6 @@ VARS = {
     "replication_lag_seconds": _seconds,
     "state_dir": _text,
     "rebuild_from_logs": _flag,
+    "run_all_tests": _flag,
     "changefeed_id": _text,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -97,18 +96,6 @@ class CatalogMethods(metaclass=AdapterMeta):
         self.connections.model_session().catalog.dropTempView(name)
 
     @available
-    def data_files(self, tables: list[BaseRelation]) -> str | None:
-        """The names of the files that hold the rows of tables, which Spark never uses twice. None where a table is not in a folder of this machine."""
-        names = []
-        for table in tables:
-            location = self._catalog().getTableMetadata(self._identifier(table)).location()
-            if location.getScheme() not in (None, "file"):
-                return None
-            for folder, _, files in os.walk(location.getPath()):
-                names += [os.path.join(folder, file) for file in files]
-        return "\n".join(sorted(names))
-
-    @available
     def made_from(self, texts: list[str], parents: list[BaseRelation]) -> str | None:
         """A digest of what a relation is made from: these texts, the columns of what it reads, the settings that Spark keeps with a view, and our functions.
 
@@ -121,12 +108,14 @@ class CatalogMethods(metaclass=AdapterMeta):
         columns = [self._columns(parent) for parent in parents]
         if None in columns:
             return None
-        settings = self.remembered("settings of views") or self.remember(
-            "settings of views", self._sql_settings()
-        )
-        functions = self.remembered("functions") or self.remember("functions", _source_digest())
-        parts = [functions, settings, *texts, *columns]
+        parts = [self._code_digest(), *texts, *columns]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _code_digest(self) -> str:
+        """The settings that Spark keeps with a view, and our functions."""
+        return self.remembered("code digest") or self.remember(
+            "code digest", f"{_source_digest()} {self._sql_settings()}"
+        )
 
     def _sql_settings(self) -> str:
         settings = self.connections.spark_session().conf.getAll

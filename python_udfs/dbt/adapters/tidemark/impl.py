@@ -19,7 +19,9 @@ from dbt.adapters.tidemark.catalog import CatalogMethods
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, project_state_dir, project_vars
 from dbt.adapters.tidemark.kafka import KafkaMethods
 from dbt.adapters.tidemark.messages import short_message
+from dbt.adapters.tidemark.passed_tests import TestMethods
 from dbt.adapters.tidemark.sinks import SinkMethods, explained
+from dbt.adapters.tidemark.states import StateMethods
 from dbt.adapters.tidemark.warehouse import WarehouseMethods
 from tidemark.config import Settings, load
 from tidemark.config.findings import ERROR, ConfigError
@@ -36,7 +38,9 @@ logger = AdapterLogger("Tidemark")
 _LOG_MODELS = {"log_segments", "staging"}
 
 
-class TidemarkAdapter(CatalogMethods, WarehouseMethods, SinkMethods, KafkaMethods, SparkAdapter):
+class TidemarkAdapter(
+    CatalogMethods, StateMethods, TestMethods, WarehouseMethods, SinkMethods, KafkaMethods, SparkAdapter
+):
     ConnectionManager = TidemarkConnectionManager
 
     def __init__(self, config: Any, mp_context: Any) -> None:

@@ -1,20 +1,27 @@
-{# A seed is a table like any other: built beside, then switched to. #}
+{# A seed is a table like any other: built beside, then switched to. While its rows and types are those that it was built from, it is left as it is. #}
 {% materialization seed, adapter='tidemark' %}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {{ run_hooks(pre_hooks) }}
+  {%- set rows, current = tidemark_seed_select(agate_table, model['config'].get('column_types', {})), tidemark_current_version(target_relation) -%}
+  {%- set made_from = adapter.made_from([rows, tojson(model['config'], sort_keys=true)], []) -%}
+  {%- if made_from and current is not none and adapter.is_there(current) and not should_full_refresh()
+    and adapter.table_property(target_relation, 'tidemark.made_from') == made_from -%}
+    {%- call noop_statement('main', 'unchanged', rows_affected=agate_table.rows | length) -%}{%- endcall -%}
+    {{ run_hooks(post_hooks) }}
+    {{ return({'relations': [target_relation]}) }}
+  {%- endif -%}
   {%- set version = tidemark_new_version(target_relation) -%}
   {% do adapter.announce_change(version) %}
-  {%- call statement('main') -%}{{ tidemark_create_seed_sql(version, agate_table, model['config'].get('column_types', {})) }}{%- endcall -%}
-  {% do tidemark_switch_to(target_relation, version) %}
+  {%- call statement('main') -%}create table {{ version }} using parquet as {{ rows }}{%- endcall -%}
+  {% do tidemark_switch_to(target_relation, version, made_from=made_from) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
 
 
-{% macro tidemark_create_seed_sql(version, agate_table, types) %}
-  create table {{ version }} using parquet as
+{% macro tidemark_seed_select(agate_table, types) %}
   select
     {% for name in agate_table.column_names -%}
       cast(column_{{ loop.index }} as {{ types.get(name, adapter.convert_type(agate_table, loop.index0)) }}) as {{ adapter.quote(name) }}
@@ -37,7 +44,7 @@
     {%- if load_relation(relation) is none -%}
       {%- set version = tidemark_new_version(relation) -%}
       {% do adapter.announce_change(version) %}
-      {% do run_query(tidemark_create_seed_sql(version, adapter.seed_table(seed), seed.config.get('column_types', {}))) %}
+      {% do run_query('create table ' ~ version ~ ' using parquet as ' ~ tidemark_seed_select(adapter.seed_table(seed), seed.config.get('column_types', {}))) %}
       {% do tidemark_switch_to(relation, version) %}
     {%- endif -%}
   {%- endfor -%}

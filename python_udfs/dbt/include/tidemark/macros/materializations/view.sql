@@ -16,8 +16,9 @@
   {%- endif -%}
   {% do adapter.announce_change(target_relation) %}
   {%- call statement('main') -%}{{ get_create_view_as_sql(target_relation, compiled_code) }}{%- endcall -%}
-  {%- set properties = [] -%}
-  {%- for name, value in dict(config.get('tblproperties') or {}, **({'tidemark.made_from': made_from} if made_from else {})).items() -%}
+  {%- set properties, notes = [], {} -%}
+  {%- if made_from -%}{% do notes.update({'tidemark.made_from': made_from, 'tidemark.reads': tidemark_names(tidemark_reads(model))}) %}{%- endif -%}
+  {%- for name, value in dict(config.get('tblproperties') or {}, **notes).items() -%}
     {% do properties.append(tidemark_literal(name) ~ ' = ' ~ tidemark_literal(value)) %}
   {%- endfor -%}
   {%- if properties -%}
@@ -30,33 +31,47 @@
 
 
 {#
-  What a relation is made from, as one short text; none where not all of it is known: an ephemeral model or no model at all says what it reads.
-  with_rows: also the rows that it reads, which are known of tables; a list names the parents whose rows count.
+  What a relation is made from, as one short text; none where not all of it is known.
+  with_rows: also the rows that it reads; a list names the parents whose rows count.
 #}
 {% macro tidemark_made_from(with_rows=false) %}
-  {%- set parents, tables = [], [] -%}
+  {%- set parents = tidemark_reads(model) -%}
   {%- set texts = [compiled_code, model['description'], tojson(model['columns'], sort_keys=true), tojson(model['config'], sort_keys=true)] -%}
-  {%- for unique_id in model['depends_on']['nodes'] -%}
-    {%- set parent = graph.sources.get(unique_id) or graph.nodes[unique_id] -%}
-    {%- if parent.config.get('materialized') == 'ephemeral' -%}
-      {{ return(none) }}
-    {%- endif -%}
-    {%- set relation = api.Relation.create(schema=parent.schema, identifier=parent.identifier or parent.alias) -%}
-    {% do parents.append(relation) %}
-    {%- if with_rows is sameas true or (with_rows and parent.name in with_rows) -%}
-      {%- set version = tidemark_current_version(relation) -%}
-      {%- set kept = adapter.table_property(relation, 'tidemark.kept') if version is not none -%}
-      {%- if kept -%}
-        {#- a table that grows by batches counts its changes itself -#}
-        {% do texts.append(version.identifier ~ ' ' ~ fromjson(kept).changes) %}
-      {%- else -%}
-        {% do tables.append(version) %}
-      {%- endif -%}
-    {%- endif -%}
-  {%- endfor -%}
-  {%- set files = adapter.data_files(tables) if with_rows and none not in tables else none -%}
-  {%- if not parents or (with_rows and files is none) -%}
+  {%- set names = (parents or []) | map(attribute='identifier') | list -%}
+  {%- if not parents or (with_rows is sequence and with_rows | reject('in', names) | list) -%}
     {{ return(none) }}
   {%- endif -%}
-  {{ return(adapter.made_from(texts + [files or ''], parents)) }}
+  {%- for relation in parents if with_rows is sameas true or (with_rows and relation.identifier in with_rows) -%}
+    {%- set state = adapter.relation_state(relation) -%}
+    {%- if state is none -%}
+      {{ return(none) }}
+    {%- endif -%}
+    {% do texts.append(state) %}
+  {%- endfor -%}
+  {{ return(adapter.made_from(texts, parents)) }}
+{% endmacro %}
+
+
+{# The relations that a node reads, also those behind ephemeral models, whose text it holds; none where not all are known. Sinks leave no relation that it could read. #}
+{% macro tidemark_reads(node) %}
+  {%- set relations = [] -%}
+  {%- for unique_id in node['depends_on']['nodes'] -%}
+    {%- set parent = graph.sources.get(unique_id) or graph.nodes.get(unique_id) -%}
+    {%- set through = tidemark_reads(parent) if parent and parent.config.get('materialized') == 'ephemeral' else [] -%}
+    {%- if not parent or through is none -%}
+      {{ return(none) }}
+    {%- elif parent.config.get('materialized') not in ('ephemeral', 'sink') -%}
+      {% do relations.append(api.Relation.create(schema=parent.schema, identifier=parent.identifier or parent.alias)) %}
+    {%- endif -%}
+    {% do relations.extend(through) %}
+  {%- endfor -%}
+  {{ return(relations) }}
+{% endmacro %}
+
+
+{# The names of relations as one text, as adapter.relation_state reads it. #}
+{% macro tidemark_names(relations) %}
+  {%- set names = [] -%}
+  {%- for relation in relations -%}{% do names.append([relation.schema, relation.identifier]) %}{%- endfor -%}
+  {{ return(tojson(names)) }}
 {% endmacro %}
