@@ -134,7 +134,7 @@
   {%- set parts, others = [], [] -%}
   {%- for known in written.parts -%}{% do (parts if known[0] == part else others).append(known) %}{%- endfor -%}
   {% do tidemark.show_parts(relation, table, dict(written, parts=parts + others, written=kept.written)) %}
-  {{ return(' in ' ~ old_parts | length ~ ' of ' ~ shown | length ~ ' parts, ' ~ (bytes - written.written) ~ ' bytes') }}
+  {{ return('; ' ~ old_parts | length ~ ' of ' ~ shown | length ~ ' parts became one, ' ~ written.written ~ ' bytes in place of ' ~ bytes) }}
 {% endmacro %}
 
 

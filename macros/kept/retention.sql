@@ -26,7 +26,8 @@
   {%- endif -%}
   {%- set checkpoints, needs = ref('int_checkpoints'), tidemark.needs_of_batches() -%}
   {%- set last_ts = (run_query('select min(ts) from (select max(checkpoint_ts) as ts from ' ~ checkpoints ~ ' group by upstream_id)')[0][0] or 0) | int -%}
-  {%- set old_ts = [((last_ts // 262144) - tidemark.duration_millis(keep)) * 262144, 0] | max -%}
+  {#- the upper bits of a ts are milliseconds: the last ts of that millisecond -#}
+  {%- set old_ts = [((last_ts // 262144) - tidemark.duration_millis(keep) + 1) * 262144 - 1, 0] | max -%}
   {#- up to which batch all rows are old, and then for each need up to which batch it is met -#}
   {%- set conditions = ['reached_ts <= ' ~ old_ts] -%}
   {%- for need in needs -%}{% do conditions.append(need.condition) %}{%- endfor -%}
