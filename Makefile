@@ -1,7 +1,7 @@
 # make run   sets up, writes a demo event log, runs `dbt build` on an embedded Spark and prints a summary
 # make test  sets up and runs the tests
 # make test-long  the tests that take many dbt runs: models against a real database, sinks through crashes and restarts
-# make test-servers  the tests against a Kafka broker, a schema registry and Delta, which it fetches once
+# make test-servers  the tests against a Kafka broker, a schema registry, Delta and Iceberg, which it fetches once
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -59,8 +59,8 @@ def needs_dbt(text: str) -> bool:
 
 
 def needs_servers(text: str) -> bool:
-    """Whether it takes what `make test-servers` fetches: a Kafka broker, or Delta."""
-    return needs_dbt(text) and ("kafka://" in text or "table_format: delta" in text)
+    """Whether it takes what `make test-servers` fetches: a Kafka broker, Delta or Iceberg."""
+    return needs_dbt(text) and bool(re.search("kafka://|--target (delta|iceberg)", text))
 
 
 def needs_database(text: str) -> bool:
@@ -124,7 +124,6 @@ class World:
             (r"/data/ticdc\b", str(self.data / "ticdc")),
             (r"/data/(tree|state)\b", f"{self.data}/{self._fresh}-\\1"),
             (r"\b(DB_PASSWORD|AWS_ACCESS_KEY_ID|AWS_SECRET_ACCESS_KEY)=…", r"\1=secret"),
-            (r"\btable_format: …", "table_format: parquet"),
             (r"\bas_of_ts: …", "as_of_ts: sync_point"),
             (r"--offset N\b", "--offset 0"),
             (r"\bLOG(…|\.\.\.|\b)", str(self.data / "log" / "orders.bin")),

@@ -1,6 +1,7 @@
 {#
   How rows are kept in a table format with transactions, Delta or Iceberg: in one table, by the format's own statements. The model's name is a view over it that stays as it is; what is
-  kept is noted there, after the rows. A run that died in between writes its batches again, and each statement here gives the same rows the second time.
+  kept is noted there, after the rows. A run that died in between has left rows that are not noted: models read their own only up to the last batch that is (tidemark.last_batch), and
+  each statement here gives the same rows the second time. A table that each batch replaces has lost what it was made from, so there the number is part of the same transaction.
 
     delta      <schema>_store.<model> in Spark's own catalog
     iceberg    <schema>.<model> in the catalog that the var `iceberg_catalog` names
@@ -15,44 +16,55 @@
 
 {# Adds the rows of the calling model to its table; see write_batches. #}
 {% macro write_in_format(kept, batch, table_format) %}
-  {%- set table, is_new = tidemark.format_table(this, table_format), kept is none -%}
-  {%- set kept = kept or tidemark.nothing_kept() -%}
+  {%- set table, is_new, is_replaced = tidemark.format_table(this, table_format), kept is none, config.get('keeps') == 'last_batch' -%}
+  {%- set kept = kept or dict(
+    tidemark.nothing_kept(), format=table_format, built=this.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f'), in_table=is_replaced
+  ) -%}
+  {%- set replaced = dict(kept, batch=batch, rows_of=batch, changes=kept.changes + 1) -%}
   {%- if config.get('decoder') -%}
     {%- set select = tidemark.decoded_select() -%}
   {%- else -%}
     {%- set select = tidemark.model_select() -%}
   {%- endif -%}
   {%- if is_new -%}
-    {% do tidemark.create_format_table(this, table, table_format, select) %}
+    {% do tidemark.create_format_table(this, table, table_format, select, replaced if is_replaced) %}
   {%- else -%}
     {%- set view = tidemark.view_name('rows_of_' ~ model['alias']) -%}
     {% do tidemark.check_columns(this, tidemark.prepared_view(view, select)) %}
-    {% do tidemark.announce_change(none) %}
-    {%- call statement('main') -%}
-      {{ tidemark.add_to_format_sql(table, 'select ' ~ tidemark.columns_of_parts(this) ~ ' from ' ~ view, view, kept.batch) }}
-    {%- endcall -%}
+    {%- set select = 'select ' ~ tidemark.columns_of_parts(this) ~ ' from ' ~ view -%}
+    {%- if is_replaced -%}
+      {% do tidemark.create_format_table(this, table, table_format, select, replaced) %}
+    {%- else -%}
+      {% do tidemark.announce_change(none) %}
+      {%- call statement('main') -%}
+        {{ tidemark.add_to_format_sql(table, select, view, kept.batch) }}
+      {%- endcall -%}
+    {%- endif -%}
     {% do tidemark.drop_prepared_view(view) %}
   {%- endif -%}
-  {%- set has_rows = run_query('select 1 from ' ~ table ~ (' where batch_id > ' ~ kept.batch if not is_new else '') ~ ' limit 1') | length > 0 -%}
-  {%- set is_batch = model.name != 'log_segments' or has_rows -%}
-  {%- set kept = dict(
-    kept,
-    batch=batch if is_batch else kept.batch,
-    rows_of=batch if has_rows else kept.rows_of,
-    changes=kept.changes + (1 if has_rows else 0),
-    format=table_format,
-    built=kept.built if not is_new else this.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f')
-  ) -%}
+  {%- if is_replaced -%}
+    {%- set kept = replaced -%}
+  {%- else -%}
+    {%- set has_rows = run_query('select 1 from ' ~ table ~ (' where batch_id > ' ~ kept.batch if not is_new else '') ~ ' limit 1') | length > 0 -%}
+    {%- set is_batch = model.name != 'log_segments' or has_rows -%}
+    {%- set kept = dict(
+      kept,
+      batch=batch if is_batch else kept.batch,
+      rows_of=batch if has_rows else kept.rows_of,
+      changes=kept.changes + (1 if has_rows else 0)
+    ) -%}
+  {%- endif -%}
   {%- if is_new -%}
     {% do tidemark.show_format_table(this, table, kept) %}
   {%- else -%}
-    {% do tidemark.note_kept(this, tidemark.compacted(table, kept)) %}
+    {% do tidemark.note_kept(this, kept) %}
+    {% do tidemark.compact(table, kept) %}
   {%- endif -%}
 {% endmacro %}
 
 
-{# Makes a table of a format, or replaces it, by one statement. #}
-{% macro create_format_table(relation, table, table_format, select) %}
+{# Makes a table of a format, or replaces it, by one statement; with `kept`, what is kept is part of it. #}
+{% macro create_format_table(relation, table, table_format, select, kept=none) %}
   {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
   {%- if table_format == 'delta' -%}
     {% do tidemark.announce_change(api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier)) %}
@@ -60,7 +72,9 @@
     {% do tidemark.announce_change(none) %}
   {%- endif -%}
   {%- call statement('main') -%}
-    create or replace table {{ table }} using {{ table_format }} as {{ select }}
+    create or replace table {{ table }} using {{ table_format }}
+    {% if kept %}tblproperties ('tidemark.kept' = {{ tidemark.text_literal(tojson(kept)) }}){% endif %}
+    as {{ select }}
   {%- endcall -%}
 {% endmacro %}
 
@@ -69,8 +83,6 @@
 {% macro add_to_format_sql(table, select, view, last_batch) %}
   {%- if config.get('merged_by') -%}
     {{ return(tidemark.merge_sql(table, view, config.get('merged_by'))) }}
-  {%- elif config.get('keeps') == 'last_batch' -%}
-    {{ return('insert overwrite ' ~ table ~ ' ' ~ select) }}
   {%- endif -%}
   {{ return('insert into ' ~ table ~ ' replace where batch_id > ' ~ last_batch ~ ' ' ~ select) }}
 {% endmacro %}
@@ -103,10 +115,10 @@
 {% endmacro %}
 
 
-{# Every eighth write merges the small files of a table. What is kept then. #}
-{% macro compacted(table, kept) %}
-  {%- if kept.changes % 8 -%}
-    {{ return(kept) }}
+{# Every eighth write merges the small files of a table. All its rows are noted by then: Iceberg replaces whole files, so none may hold rows that are and rows that are not. #}
+{% macro compact(table, kept) %}
+  {%- if kept.changes % 8 or kept.in_table -%}
+    {{ return('') }}
   {%- endif -%}
   {% do tidemark.announce_change(none) %}
   {%- if kept.format == 'delta' -%}
@@ -115,7 +127,6 @@
     {%- set names = table.split('.', 1) -%}
     {% do run_query("call " ~ names[0] ~ ".system.rewrite_data_files(table => '" ~ names[1] ~ "', options => map('min-input-files', '8'))") %}
   {%- endif -%}
-  {{ return(kept) }}
 {% endmacro %}
 
 

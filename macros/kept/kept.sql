@@ -10,6 +10,7 @@
     left      parts that are shown no longer, which the next write drops
     written   bytes of the last write
     cleaned   [batch, commit ts] up to which `tidemark clean` has removed rows; not there before it has
+    in_table  whether the table has the same property, written with its rows (formats.sql)
 #}
 {% macro kept(relation) %}
   {%- if not tidemark.is_built([relation]) -%}
@@ -21,13 +22,31 @@
       relation ~ ' was built by an older version of Tidemark, which kept its rows in another way: run `tidemark upgrade` once (docs/operations.md)'
     ) %}
   {%- endif -%}
-  {{ return(fromjson(text)) }}
+  {%- set kept = fromjson(text) -%}
+  {{ return(tidemark.kept_in_table(relation, kept) if kept.in_table else kept) }}
+{% endmacro %}
+
+
+{# What is kept as the table says it, where the view is behind: a run has died between the rows and the note. #}
+{% macro kept_in_table(relation, kept) %}
+  {%- set question = 'kept in the table of ' ~ relation -%}
+  {%- if target.type == 'tidemark' and adapter.remembered(question) == kept -%}
+    {{ return(kept) }}
+  {%- endif -%}
+  {%- for row in run_query('show tblproperties ' ~ tidemark.stored_table(relation)) if row[0] == 'tidemark.kept' -%}
+    {%- set found = fromjson(row[1]) -%}
+    {%- if found.built == kept.built and found.batch > kept.batch -%}
+      {{ return(found) }}
+    {%- endif -%}
+  {%- endfor -%}
+  {%- if target.type == 'tidemark' -%}{% do adapter.remember(question, kept) %}{%- endif -%}
+  {{ return(kept) }}
 {% endmacro %}
 
 
 {# What a model keeps before its first run. #}
 {% macro nothing_kept() %}
-  {{ return({'format': 'parquet', 'built': none, 'batch': 0, 'rows_of': 0, 'changes': 0, 'parts': [], 'left': [], 'written': 0}) }}
+  {{ return({'format': 'parquet', 'built': none, 'batch': 0, 'rows_of': 0, 'changes': 0, 'parts': [], 'left': [], 'written': 0, 'in_table': false}) }}
 {% endmacro %}
 
 
@@ -73,7 +92,9 @@
   {%- else -%}
     {% do tidemark.announce_change(none) %}
     {% do run_query('insert into ' ~ table ~ ' by name ' ~ select) %}
-    {% do tidemark.note_kept(relation, tidemark.compacted(table, dict(kept, changes=kept.changes + 1))) %}
+    {%- set kept = dict(kept, changes=kept.changes + 1) -%}
+    {% do tidemark.note_kept(relation, kept) %}
+    {% do tidemark.compact(table, kept) %}
   {%- endif -%}
 {% endmacro %}
 

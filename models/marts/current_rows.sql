@@ -1,6 +1,10 @@
 -- one row per key of a table: the write that won, over all upstreams and batches; deleted rows stay as tombstones
 -- depends_on: {{ ref('sync_points') }}, {{ ref('stg_handshakes') }} (which ts a snapshot can have)
-{{ config(tblproperties={'tidemark.as_of_ts': var('as_of_ts') | string}) }}
+{{ config(
+    materialized=var('current_rows_as'),
+    only_if_changed=['int_winners', 'table_identities'] if var('as_of_ts') is none else false,
+    tblproperties={'tidemark.as_of_ts': var('as_of_ts') | string}
+) }}
 {% set as_of_ts = tidemark.as_of_ts() %}
 
 with

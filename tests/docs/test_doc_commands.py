@@ -1,6 +1,6 @@
 """Every command that README, CONTRIBUTING and docs show works as it stands there.
 
-Those that need a Kafka broker or Delta are run by tests/servers_suite/test_doc_commands_servers.py.
+Those that need a Kafka broker, Delta or Iceberg are run by tests/servers_suite/test_doc_commands_servers.py.
 """
 
 import re

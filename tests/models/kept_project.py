@@ -36,10 +36,10 @@ MODELS = {
         select id, batch_id from {{ ref('odd_rows') }} where batch_id > {{ tidemark.last_batch() }}
     """,
     "winners": """
-        {{ config(materialized='batched', rows_from='all_rows', takes_over=true) }}
+        {{ config(materialized='batched', rows_from='all_rows', takes_over=true, merged_by=['id']) }}
         -- depends_on: {{ ref('log_segments') }}
         {% set taken = tidemark.parts_to_take_over() %}
-        select id, max(batch_id) as batch_id from (
+        select id, max(batch_id) as write_order, max(batch_id) as batch_id from (
             select id, batch_id from {{ ref('all_rows') }} where batch_id > {{ tidemark.last_batch() }}
             {% if taken %}union all select id, batch_id from {{ tidemark.stored_table(this) }} where part in ({{ taken | join(', ') }}){% endif %}
         ) group by id
@@ -51,23 +51,25 @@ MODELS = {
         select 1 as one from {{ ref('notes') }}
     """,
 }
-PROFILE = "mini: {target: t, outputs: {t: {type: tidemark, schema: kept, threads: 1}}}"
 PROJECT = f"""
 name: tidemark
 version: "1.0"
 profile: mini
 model-paths: [models]
 macro-paths: ["{ROOT / "macros"}"]
-vars: {{batch: 0, rebuild_from_logs: false, table_format: parquet, event_logs: [], changefeed: null, sink_uri: null, compat: design}}
+vars: {{batch: 0, rebuild_from_logs: false, table_format: parquet, iceberg_catalog: lake, event_logs: [], changefeed: null, sink_uri: null, compat: design}}
 """
 
 
-def write_project(folder):
+def write_project(folder, table_format="parquet", spark_settings=None):
     (folder / "models").mkdir(parents=True)
     for name, code in MODELS.items():
         (folder / "models" / f"{name}.sql").write_text(code)
-    (folder / "dbt_project.yml").write_text(PROJECT)
-    (folder / "profiles.yml").write_text(PROFILE)
+    (folder / "dbt_project.yml").write_text(
+        PROJECT.replace("table_format: parquet", f"table_format: {table_format}")
+    )
+    target = {"type": "tidemark", "schema": "kept", "threads": 1, "spark_settings": spark_settings or {}}
+    (folder / "profiles.yml").write_text(json.dumps({"mini": {"target": "t", "outputs": {"t": target}}}))
     return folder
 
 

@@ -109,7 +109,7 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path):
         for done, rows in printed:
             assert {name: sorted(rows[name]) for name in expected(done)} == expected(done)
             assert {
-                key: max(of for other, of in rows["winners"] if other == key) for key in range(3)
+                key: max(of for other, _, of in rows["winners"] if other == key) for key in range(3)
             } == dict.fromkeys(range(3), done)
         finished = batch
     kept = shown(state, "all_rows")

@@ -24,6 +24,7 @@ from tidemark.time_zones import is_known
 ON_BAD_FRAME = ("quarantine", "fail")
 LATE_ROWS = ("fail", "send", "skip")
 TABLE_FORMATS = ("parquet", "delta", "iceberg")
+CURRENT_ROWS_AS = ("view", "table")
 DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 SYNC_POINT = "sync_point"
 KEEP_ALL = "all"
@@ -205,6 +206,7 @@ VARS = {
     "late_rows": _one_of(*LATE_ROWS),
     "table_format": _one_of(*TABLE_FORMATS),
     "iceberg_catalog": _name,
+    "current_rows_as": _one_of(*CURRENT_ROWS_AS),
     "keep_row_changes": _duration,
     "keep_events": _duration,
     "retired_sinks": _texts,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.errors import TidemarkError
-from tidemark.spark import fast_start
+from tidemark.spark import fast_start, formats
 from tidemark.spark.catalog import Catalog, is_read
 from tidemark.spark.fast_start import class_archive, uses
 from tidemark.spark.fast_start.inlining import inlining_clone
@@ -22,6 +22,7 @@ from tidemark.spark.state import StateLock
 # Frames are big: a batch is bounded in bytes, not only in records.
 ARROW_BATCH_BYTES = 16 * 1024 * 1024
 IN_MEMORY = "in-memory"
+_IMPLEMENTATION = "spark.sql.catalogImplementation"
 
 
 class SparkNotStarted(TidemarkError):
@@ -53,7 +54,8 @@ def session(state_dir: Path, settings: Mapping[str, str], say: Callable[[str], N
             _lock = lock
         # To ask Java whether its side runs takes a hundred times as long.
         if _session is None or _session.sparkContext._jsc is None:
-            _refuse_other_catalog(state_dir)
+            if settings.get(_IMPLEMENTATION, IN_MEMORY) == IN_MEMORY:
+                _refuse_other_catalog(state_dir)
             _session, _catalog = _start(state_dir, settings)
             _inlining = None
         _make_active(_session)
@@ -162,7 +164,7 @@ def defaults(state_dir: Path) -> dict[str, str]:
         "spark.pyspark.driver.python": sys.executable,
         "spark.sql.warehouse.dir": str(state_dir / "warehouse"),
         # Written down by us (catalog.py).
-        "spark.sql.catalogImplementation": IN_MEMORY,
+        _IMPLEMENTATION: IN_MEMORY,
         # Hadoop starts a process for every file and folder that it makes, to set its mode: no files of checksums, and no marks of success.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
@@ -197,6 +199,8 @@ WORKER_SITE = Path(__file__).parent / "fast_start" / "worker_site"
 
 def _start(state_dir: Path, settings: Mapping[str, str]):
     fast_start.check()
+    if refusal := formats.refusal(settings):
+        raise SparkNotStarted(refusal)
     # Workers run the driver's interpreter, whatever `python3` on the PATH is.
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ["JAVA_HOME"] = str(provide_java(state_dir / "java"))
@@ -214,18 +218,23 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
     # It would print every failed query with Java's stack trace; dbt says what failed, and the rest is in Spark's log.
     PySparkLogger.getLogger("SQLQueryContextLogger").disabled = True
     builder = SparkSession.builder
-    for key, value in {**defaults(state_dir), **settings}.items():
+    for key, value in {**defaults(state_dir), **formats.implied(settings), **settings}.items():
         builder = builder.config(key, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     try:
         spark = builder.getOrCreate()
     except PySparkRuntimeError as error:
+        packages = settings.get("spark.jars.packages")
         raise SparkNotStarted(
             f"Spark's Java process ended at once ({error.getCondition() or error}); its own words are above or in {spark_log(state_dir)}. "
-            f"JAVA_HOME is {os.environ['JAVA_HOME']}; check spark.driver.memory and the `spark_settings` of the profile"
+            f"JAVA_HOME is {os.environ['JAVA_HOME']}; check {f'whether {packages} can be fetched, ' if packages else ''}spark.driver.memory and the `spark_settings` of the profile"
         ) from None
     except Exception as error:  # py4j wraps every Java failure in one class
         raise SparkNotStarted(_start_up_reason(str(error))) from None
+    if missing := formats.missing_class(spark, settings):
+        spark.stop()
+        raise SparkNotStarted(missing)
+    formats.open_catalogs(spark, settings)
     # Spark has put its own in place, whatever was there.
     if (
         threading.current_thread() is threading.main_thread()
@@ -234,7 +243,7 @@ def _start(state_dir: Path, settings: Mapping[str, str]):
         signal.signal(signal.SIGINT, on_interrupt)
     register_all(spark)
     catalog = None
-    if spark.conf.get("spark.sql.catalogImplementation") == IN_MEMORY:
+    if spark.conf.get(_IMPLEMENTATION) == IN_MEMORY:
         catalog = Catalog(spark, state_dir / "catalog")
         catalog.restore()
     return spark, catalog

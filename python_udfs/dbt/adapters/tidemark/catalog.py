@@ -50,6 +50,10 @@ class CatalogMethods(metaclass=AdapterMeta):
         announce_change(relation.schema if relation else None, relation.identifier if relation else None)
 
     @available
+    def is_stored(self, table: str) -> bool:
+        """Whether there is a table of this name, which may begin with that of a catalog."""
+        return self.connections.spark_session().catalog.tableExists(table)
+
     def is_there(self, relation: BaseRelation) -> bool:
         return self._catalog().tableExists(self._identifier(relation))
 

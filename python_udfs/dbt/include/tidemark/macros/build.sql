@@ -32,9 +32,9 @@ df.createOrReplaceTempView("{{ tidemark_python_view() }}")
 
 
 {# Runs a statement as the model's main one, unless a Python model already was. It changes this table and no other. #}
-{% macro tidemark_run_main(sql, table) %}
+{% macro tidemark_run_main(sql, table, is_main=true) %}
   {% do adapter.announce_change(table) %}
-  {%- if model['language'] == 'python' -%}
+  {%- if model['language'] == 'python' or not is_main -%}
     {% do run_query(sql) %}
   {%- else -%}
     {%- call statement('main') -%}{{ sql }}{%- endcall -%}

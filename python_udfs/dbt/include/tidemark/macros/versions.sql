@@ -29,24 +29,14 @@
 
 
 {# Points the view at a version, and drops the versions that nothing shows any more. #}
-{% macro tidemark_switch_to(relation, version, hidden_columns=[], made_from=none) %}
-  {%- set existing = adapter.get_relation(database=relation.database, schema=relation.schema, identifier=relation.identifier) -%}
-  {%- if existing is not none and not existing.is_view -%}
-    {% do adapter.drop_relation(existing) %}
-  {%- endif -%}
+{% macro tidemark_switch_to(relation, version, hidden_columns=[], properties={}) %}
   {%- set columns = [] -%}
   {%- for column in adapter.get_columns_in_relation(version) if column.name not in hidden_columns and column.name not in columns -%}
     {% do columns.append(column.name) %}
   {%- endfor -%}
-  {%- set note = ", 'tidemark.made_from' = '" ~ made_from ~ "'" if made_from else '' -%}
-  {% do adapter.announce_change(relation) %}
-  {% do run_query(
-    'create or replace view ' ~ relation
-    ~ " tblproperties ('tidemark.version' = '" ~ version.identifier ~ "'" ~ note ~ ') as select '
-    ~ tidemark_quoted_list(columns)
-    ~ ' from ' ~ version
+  {% do tidemark_show_table(
+    relation, version.schema ~ '.' ~ version.identifier, dict(properties, **{'tidemark.version': version.identifier}), tidemark_quoted_list(columns)
   ) %}
-  {% do adapter.cache_added(relation) %}
   {% do tidemark_drop_other_versions(relation, version) %}
 {% endmacro %}
 

@@ -1,21 +1,17 @@
-{# A seed is a table like any other: built beside, then switched to. While its rows and types are those that it was built from, it is left as it is. #}
+{# A seed is a table like any other. While its rows and types are those that it was built from, it is left as it is. #}
 {% materialization seed, adapter='tidemark' %}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set agate_table = load_agate_table() -%}
   {%- do store_result('agate_table', response='OK', agate_table=agate_table) -%}
   {{ run_hooks(pre_hooks) }}
-  {%- set rows, current = tidemark_seed_select(agate_table, model['config'].get('column_types', {})), tidemark_current_version(target_relation) -%}
-  {%- set made_from = adapter.made_from([rows, tojson(model['config'], sort_keys=true)], []) -%}
-  {%- if made_from and current is not none and adapter.is_there(current) and not should_full_refresh()
-    and adapter.table_property(target_relation, 'tidemark.made_from') == made_from -%}
+  {%- set rows, file_format = tidemark_seed_select(agate_table, model['config'].get('column_types', {})), tidemark_file_format(config) -%}
+  {%- set made_from = adapter.made_from([rows, tojson(model['config'], sort_keys=true), file_format], []) -%}
+  {%- if tidemark_is_made_from(made_from) -%}
     {%- call noop_statement('main', 'unchanged', rows_affected=agate_table.rows | length) -%}{%- endcall -%}
     {{ run_hooks(post_hooks) }}
     {{ return({'relations': [target_relation]}) }}
   {%- endif -%}
-  {%- set version = tidemark_new_version(target_relation) -%}
-  {% do adapter.announce_change(version) %}
-  {%- call statement('main') -%}create table {{ version }} using parquet as {{ rows }}{%- endcall -%}
-  {% do tidemark_switch_to(target_relation, version, made_from=made_from) %}
+  {% do tidemark_build_table(target_relation, rows, file_format, {'tidemark.made_from': made_from} if made_from else {}) %}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
 {% endmaterialization %}
@@ -42,10 +38,8 @@
     {%- set seed = graph.nodes[unique_id] -%}
     {%- set relation = api.Relation.create(schema=seed.schema, identifier=seed.alias, type='view') -%}
     {%- if load_relation(relation) is none -%}
-      {%- set version = tidemark_new_version(relation) -%}
-      {% do adapter.announce_change(version) %}
-      {% do run_query('create table ' ~ version ~ ' using parquet as ' ~ tidemark_seed_select(adapter.seed_table(seed), seed.config.get('column_types', {}))) %}
-      {% do tidemark_switch_to(relation, version) %}
+      {%- set select = tidemark_seed_select(adapter.seed_table(seed), seed.config.get('column_types', {})) -%}
+      {% do tidemark_build_table(relation, select, tidemark_file_format(seed.config), is_main=false) %}
     {%- endif -%}
   {%- endfor -%}
 {% endmacro %}

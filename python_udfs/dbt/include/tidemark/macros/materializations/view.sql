@@ -11,19 +11,20 @@
     {{ run_hooks(post_hooks) }}
     {{ return({'relations': [target_relation]}) }}
   {%- endif -%}
+  {%- set shown = tidemark_shown_table(existing) -%}
   {%- if existing is not none and not existing.is_view -%}
     {% do adapter.drop_relation(existing) %}
   {%- endif -%}
   {% do adapter.announce_change(target_relation) %}
   {%- call statement('main') -%}{{ get_create_view_as_sql(target_relation, compiled_code) }}{%- endcall -%}
-  {%- set properties, notes = [], {} -%}
-  {%- if made_from -%}{% do notes.update({'tidemark.made_from': made_from, 'tidemark.reads': tidemark_names(tidemark_reads(model))}) %}{%- endif -%}
-  {%- for name, value in dict(config.get('tblproperties') or {}, **notes).items() -%}
-    {% do properties.append(tidemark_literal(name) ~ ' = ' ~ tidemark_literal(value)) %}
-  {%- endfor -%}
+  {%- set properties = tidemark_noted_properties(made_from) -%}
   {%- if properties -%}
     {% do adapter.announce_change(target_relation) %}
-    {% do run_query('alter view ' ~ this ~ ' set tblproperties (' ~ properties | join(', ') ~ ')') %}
+    {% do run_query('alter view ' ~ this ~ ' set tblproperties (' ~ tidemark_property_list(properties) ~ ')') %}
+  {%- endif -%}
+  {%- if shown -%}
+    {#- until now it was a table -#}
+    {% do tidemark_drop_shown(shown) %}
   {%- endif -%}
   {{ run_hooks(post_hooks) }}
   {{ return({'relations': [target_relation]}) }}
@@ -33,10 +34,11 @@
 {#
   What a relation is made from, as one short text; none where not all of it is known.
   with_rows: also the rows that it reads; a list names the parents whose rows count.
+  further: a text that counts, too.
 #}
-{% macro tidemark_made_from(with_rows=false) %}
+{% macro tidemark_made_from(with_rows=false, further='') %}
   {%- set parents = tidemark_reads(model) -%}
-  {%- set texts = [compiled_code, model['description'], tojson(model['columns'], sort_keys=true), tojson(model['config'], sort_keys=true)] -%}
+  {%- set texts = [compiled_code, model['description'], tojson(model['columns'], sort_keys=true), tojson(model['config'], sort_keys=true), further] -%}
   {%- set names = (parents or []) | map(attribute='identifier') | list -%}
   {%- if not parents or (with_rows is sequence and with_rows | reject('in', names) | list) -%}
     {{ return(none) }}
@@ -74,4 +76,11 @@
   {%- set names = [] -%}
   {%- for relation in relations -%}{% do names.append([relation.schema, relation.identifier]) %}{%- endfor -%}
   {{ return(tojson(names)) }}
+{% endmacro %}
+
+
+{# The properties of a model's view: those of its config, and what it is made from where that is known. #}
+{% macro tidemark_noted_properties(made_from) %}
+  {%- set notes = {'tidemark.made_from': made_from, 'tidemark.reads': tidemark_names(tidemark_reads(model))} if made_from else {} -%}
+  {{ return(dict(config.get('tblproperties') or {}, **notes)) }}
 {% endmacro %}
