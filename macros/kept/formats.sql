@@ -31,13 +31,17 @@
   {%- else -%}
     {%- set view = tidemark.view_name('rows_of_' ~ model['alias']) -%}
     {% do tidemark.check_columns(this, tidemark.prepared_view(view, select)) %}
-    {%- set select = 'select ' ~ tidemark.columns_of_parts(this) ~ ' from ' ~ view -%}
+    {%- set in_order = 'select ' ~ tidemark.columns_of_parts(this) ~ ' from ' ~ view -%}
     {%- if is_replaced -%}
-      {% do tidemark.create_format_table(this, table, table_format, select, replaced) %}
+      {% do tidemark.create_format_table(this, table, table_format, in_order, replaced) %}
     {%- else -%}
       {% do tidemark.announce_change(none) %}
       {%- call statement('main') -%}
-        {{ tidemark.add_to_format_sql(table, select, view, kept.batch) }}
+        {%- if config.get('merged_by') -%}
+          {{ tidemark.merge_sql(table, select, config.get('merged_by')) }}
+        {%- else -%}
+          insert into {{ table }} replace where batch_id > {{ kept.batch }} {{ in_order }}
+        {%- endif -%}
       {%- endcall -%}
     {%- endif -%}
     {% do tidemark.drop_prepared_view(view) %}
@@ -79,23 +83,14 @@
 {% endmacro %}
 
 
-{# A statement that adds rows to a table of a format, in place of those of later batches than the one that is handled. #}
-{% macro add_to_format_sql(table, select, view, last_batch) %}
-  {%- if config.get('merged_by') -%}
-    {{ return(tidemark.merge_sql(table, view, config.get('merged_by'))) }}
-  {%- endif -%}
-  {{ return('insert into ' ~ table ~ ' replace where batch_id > ' ~ last_batch ~ ' ' ~ select) }}
-{% endmacro %}
-
-
-{# A newer write replaces the one that is there; an older or repeated one changes nothing. #}
-{% macro merge_sql(table, view, key_columns) %}
+{# A newer write replaces the one that is there; an older or repeated one changes nothing. The query stands in the statement: Spark 4.1 cannot plan a MERGE from a prepared view of an Iceberg table. #}
+{% macro merge_sql(table, select, key_columns) %}
   {%- set conditions = [] -%}
   {%- for column in key_columns -%}
     {% do conditions.append('written.' ~ adapter.quote(column) ~ ' = kept.' ~ adapter.quote(column)) %}
   {%- endfor -%}
   {{ return(
-    'merge into ' ~ table ~ ' as kept using ' ~ view ~ ' as written on ' ~ conditions | join(' and ')
+    'merge into ' ~ table ~ ' as kept using (' ~ select ~ ') as written on ' ~ conditions | join(' and ')
     ~ ' when matched and written.write_order > kept.write_order then update set * when not matched then insert *'
   ) }}
 {% endmacro %}

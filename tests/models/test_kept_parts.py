@@ -1,11 +1,17 @@
 """Models that grow by batches: how their parts merge, and what a process that dies at any step leaves to the next one."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import jinja2
 import pytest
+import yaml
 from kept_project import ROOT, run_process, write_project
+
+from doc_pages import blocks
 
 KB, MB = 1024, 1024 * 1024
 
@@ -117,3 +123,44 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path):
     (table,) = (state / "warehouse" / "kept_store.db").glob("all_rows__*")
     assert re.fullmatch(r"all_rows__\d{20}", table.name)
     assert len(list(table.glob("part=*"))) <= len(kept["parts"]) + len(kept["left"])
+
+
+@pytest.mark.long
+def test_a_hive_metastore_of_the_profile_takes_the_place_of_our_catalog(tmp_path):
+    """The settings are those of docs/table-formats.md. The second process finds what the first has made."""
+    (shown,) = (
+        block
+        for block in blocks("docs/table-formats.md")
+        if "catalogImplementation" in block.text and block.language == "yaml"
+    )
+    state = tmp_path / "state"
+    settings = {
+        key: str(value).replace("/data/metastore", str(state / "metastore"))
+        for key, value in yaml.safe_load(shown.text)["spark_settings"].items()
+    }
+    project = write_project(tmp_path / "project", spark_settings=settings)
+    for batch in (1, 2):
+        ((done, rows),), status = run_process(project, state, [(batch, "", 0)])
+        assert (done, status) == (batch, 0)
+        assert {name: sorted(rows[name]) for name in expected(batch)} == expected(batch)
+    assert (state / "metastore").is_dir()
+    assert not (state / "catalog").exists()
+
+
+@pytest.mark.long
+def test_a_format_without_its_jars_ends_the_command_with_one_sentence(tmp_path):
+    project = write_project(
+        tmp_path / "project", "delta", {"spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension"}
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "dbt.cli.main", "run"],
+        cwd=project,
+        env={**os.environ, "TIDEMARK_STATE_DIR": str(tmp_path / "state"), "DBT_PROFILES_DIR": str(project)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode != 0
+    assert "Delta is not there" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "\tat org." not in done.stdout + done.stderr

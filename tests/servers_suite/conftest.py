@@ -43,7 +43,9 @@ def format_settings():
         shown = shown_settings(table_format)
         for package in shown.pop("spark.jars.packages").split(","):
             _, name, version = package.split(":")
-            assert f"{name}-{version}.jar" in [jar.name for jar in jars], "the version of the documentation is locked"
+            assert f"{name}-{version}.jar" in [jar.name for jar in jars], (
+                "the version of the documentation is locked"
+            )
         placed = {key: str(value).replace("/data/lake", f"{folder}/lake") for key, value in shown.items()}
         return {**placed, "spark.jars": ",".join(str(jar) for jar in jars)}
 

@@ -41,7 +41,10 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path, tabl
     project, state = write_project(tmp_path / "project", table_format, settings), tmp_path / "state"
     words = {
         "delta": {"store": "kept_store", "compact": "optimize kept_store.all_rows"},
-        "iceberg": {"store": "lake.kept", "compact": "call lake.system.rewrite_data_files(table => 'kept.all_rows'"},
+        "iceberg": {
+            "store": "lake.kept",
+            "compact": "call lake.system.rewrite_data_files(table => 'kept.all_rows'",
+        },
     }[table_format]
     finished = 0
     for batch, text, count in [*DEATHS, (LAST, "", 0)]:
@@ -55,3 +58,20 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path, tabl
     entry = json.loads((state / "catalog" / "kept" / "all_rows.json").read_text())
     kept = json.loads(entry["properties"]["tidemark.kept"])
     assert (kept["format"], kept["batch"], kept["parts"]) == (table_format, LAST, [])
+
+
+def test_an_iceberg_catalog_of_type_hadoop_is_found_by_the_next_process(tmp_path, format_settings):
+    jdbc = format_settings("iceberg", tmp_path)
+    settings = {
+        **{key: value for key, value in jdbc.items() if not key.endswith((".uri", ".schema-version"))},
+        "spark.sql.catalog.lake.type": "hadoop",
+    }
+    project, state = write_project(tmp_path / "project", "iceberg", settings), tmp_path / "state"
+    for batch in (1, 2):
+        ((_, rows),), status = run_process(project, state, [(batch, "", 0)])
+        assert status == 0
+        assert {name: sorted(rows[name]) for name in expected(batch)} == expected(batch)
+    assert (tmp_path / "lake" / "kept" / "all_rows" / "metadata").is_dir()
+    assert not (state / "warehouse" / "kept_store.db").exists(), (
+        "no table of ours beside those of the catalog"
+    )
