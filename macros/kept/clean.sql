@@ -169,7 +169,7 @@
     {%- if not dry_run and tidemark.is_built([relation]) -%}
       {%- set kept = tidemark.kept(relation) -%}
       {%- if kept.format != 'parquet' -%}
-        {% do tidemark.compact_format_table(tidemark.stored_table(relation), kept.format) %}
+        {% do tidemark.compact_format_table(tidemark.stored_table(relation), kept) %}
       {%- elif target.type == 'tidemark' -%}
         {#- other processes are kept out by the lock of the state folder: nobody reads these parts any more -#}
         {%- set table = tidemark.stored_table(relation) -%}
@@ -190,16 +190,13 @@
 
 
 {# Merges the small files of a table, and forgets old versions of it. #}
-{% macro compact_format_table(table, table_format) %}
+{% macro compact_format_table(table, kept) %}
+  {% do tidemark.merge_small_files(table, kept) %}
   {% do tidemark.announce_change(none) %}
-  {%- if table_format == 'delta' -%}
-    {% do run_query('optimize ' ~ table) %}
-    {% do tidemark.announce_change(none) %}
+  {%- if kept.format == 'delta' -%}
     {% do run_query('vacuum ' ~ table) %}
   {%- else -%}
     {%- set names = (table | string).split('.', 1) -%}
-    {% do run_query('call ' ~ names[0] ~ ".system.rewrite_data_files(table => '" ~ names[1] ~ "')") %}
-    {% do tidemark.announce_change(none) %}
     {% do run_query('call ' ~ names[0] ~ ".system.expire_snapshots(table => '" ~ names[1] ~ "')") %}
   {%- endif -%}
 {% endmacro %}

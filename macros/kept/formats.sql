@@ -18,9 +18,9 @@
 {% macro write_in_format(kept, batch, table_format) %}
   {%- set table, is_new, is_replaced = tidemark.format_table(this, table_format), kept is none, config.get('keeps') == 'last_batch' -%}
   {%- set kept = kept or dict(
-    tidemark.nothing_kept(), format=table_format, built=this.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f'), in_table=is_replaced
+    tidemark.nothing_kept(), format=table_format, built=this.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f')
   ) -%}
-  {%- set replaced = dict(kept, batch=batch, rows_of=batch, changes=kept.changes + 1) -%}
+  {%- set replaced = dict(kept, batch=batch, rows_of=batch, changes=kept.changes + 1, in_table=true) -%}
   {%- if config.get('decoder') -%}
     {%- set select = tidemark.decoded_select() -%}
   {%- else -%}
@@ -110,17 +110,27 @@
 {% endmacro %}
 
 
-{# Every eighth write merges the small files of a table. All its rows are noted by then: Iceberg replaces whole files, so none may hold rows that are and rows that are not. #}
+{# Every eighth write merges the small files of a table. #}
 {% macro compact(table, kept) %}
-  {%- if kept.changes % 8 or kept.in_table -%}
-    {{ return('') }}
+  {%- if kept.changes % 8 == 0 and not kept.in_table -%}
+    {% do tidemark.merge_small_files(table, kept, "options => map('min-input-files', '8')") %}
   {%- endif -%}
+{% endmacro %}
+
+
+{#
+  Merges small files. Iceberg's `replace where` takes whole files, so rows of a batch that is noted never come into one file with rows that a run which died has left.
+
+  options: of Iceberg's procedure.
+#}
+{% macro merge_small_files(table, kept, options=none) %}
   {% do tidemark.announce_change(none) %}
   {%- if kept.format == 'delta' -%}
     {% do run_query('optimize ' ~ table) %}
   {%- else -%}
-    {%- set names = table.split('.', 1) -%}
-    {% do run_query("call " ~ names[0] ~ ".system.rewrite_data_files(table => '" ~ names[1] ~ "', options => map('min-input-files', '8'))") %}
+    {%- set names = (table | string).split('.', 1) -%}
+    {%- set arguments = ["table => '" ~ names[1] ~ "'"] + ([options] if options else []) + (["where => 'batch_id <= " ~ kept.batch ~ "'"] if kept.batch else []) -%}
+    {% do run_query('call ' ~ names[0] ~ '.system.rewrite_data_files(' ~ arguments | join(', ') ~ ')') %}
   {%- endif -%}
 {% endmacro %}
 

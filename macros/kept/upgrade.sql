@@ -46,7 +46,7 @@
   {%- if text is none -%}
     {{ return({'name': 'a table of 0.1.0', 'kept': tidemark.kept_before(relation, node), 'is_wanted': false}) }}
   {%- endif -%}
-  {%- set kept = fromjson(text) -%}
+  {%- set kept = tidemark.kept(relation) -%}
   {%- set is_there = table_format == 'parquet' or tidemark.stored_table(relation) | string == tidemark.format_table(relation, table_format) -%}
   {{ return({'name': kept.format, 'kept': kept, 'is_wanted': kept.format == table_format and is_there}) }}
 {% endmacro %}
@@ -79,11 +79,12 @@
       table, 'create table ' ~ table ~ ' using parquet partitioned by (part) as select ' ~ tidemark.few_files(relation) ~ '*, cast(1 as bigint) as part from (' ~ select ~ ')'
     ) %}
     {%- set kept = tidemark.with_part(dict(form.kept, parts=[], left=[]), table, 1) -%}
-    {% do tidemark.show_parts(relation, table, dict(kept, format='parquet', written=form.kept.written)) %}
+    {% do tidemark.show_parts(relation, table, dict(kept, format='parquet', in_table=false, written=form.kept.written)) %}
   {%- else -%}
     {%- set table = tidemark.format_table(relation, table_format) -%}
     {% do tidemark.create_format_table(relation, table, table_format, select) %}
-    {% do tidemark.show_format_table(relation, table, dict(form.kept, format=table_format, parts=[], left=[], changes=form.kept.changes + 1)) %}
+    {%- set kept = dict(form.kept, format=table_format, parts=[], left=[], changes=form.kept.changes + 1, in_table=node.config.get('keeps') == 'last_batch') -%}
+    {% do tidemark.show_format_table(relation, table, kept) %}
   {%- endif -%}
   {%- if form.kept.format == 'iceberg' -%}
     {% do tidemark.announce_change(none) %}
@@ -111,7 +112,8 @@
   {%- elif node.config.get('keeps') == 'last_batch' -%}
     {{ return('select ' ~ names ~ ' from ' ~ relation ~ ' where batch_id = ' ~ kept.batch) }}
   {%- endif -%}
-  {{ return('select ' ~ names ~ ' from ' ~ relation) }}
+  {#- a run that died may have left rows of a later batch, which the next run writes again -#}
+  {{ return('select ' ~ names ~ ' from ' ~ relation ~ (' where batch_id <= ' ~ kept.batch if node.config.materialized == 'batched' else '')) }}
 {% endmacro %}
 
 
