@@ -15,7 +15,7 @@
     {{ return(none) }}
   {%- endif -%}
   {%- set names = model['test_metadata']['kwargs'].get('rows_of', tested.name) -%}
-  {%- for name in [names] if names is string else names -%}
+  {%- for name in ([names] if names is string else names) -%}
     {%- set node = tidemark_model_named(name, tested.package_name) -%}
     {%- if not node or node.config.materialized != 'batched' or node.config.get('keeps') or node.config.get('takes_over') or node.config.get('merged_by') -%}
       {{ return(none) }}
