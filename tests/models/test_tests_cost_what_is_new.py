@@ -29,6 +29,13 @@ FILES = {
         {{ config(materialized='view') }}
         select id, {{ scale() }} as scaled, batch_id from {{ ref('numbers') }} cross join {{ ref('factors') }}
     """,
+    "models/by_key.sql": """
+        {{ config(materialized='view') }}
+        select id % 10 as key, id, count(*) over (partition by id % 10) as key_count from {{ ref('scaled') }}
+    """,
+    "models/keyed.sql": """
+        {{ config(materialized='view') }} select id % 10 as key, batch_id from {{ ref('numbers') }}
+    """,
     "models/inlined.sql": "{{ config(materialized='ephemeral') }} select * from {{ ref('scaled') }}",
     "models/sums.sql": "{{ config(materialized='view') }} select sum(scaled) as total from {{ ref('inlined') }}",
     "models/recent.sql": """
@@ -44,6 +51,7 @@ models:
   - {name: log_segments, columns: [{name: id, data_tests: [not_null]}]}
   - {name: numbers, data_tests: [{primary_key: {arguments: {columns: [id]}}}]}
   - {name: scaled, data_tests: [{primary_key: {arguments: {columns: [id], rows_of: numbers}}}]}
+  - {name: by_key, data_tests: [{primary_key: {arguments: {columns: [key, id], rows_of: numbers, keys_of: keyed}}}]}
   - {name: sums, columns: [{name: total, data_tests: [not_null]}]}
   - {name: recent, columns: [{name: id, data_tests: [not_null]}]}
 seeds:
@@ -62,9 +70,15 @@ ALWAYS = {"source_not_null_elsewhere_foreign_rows_id", "not_null_recent_id"}
 OF_NUMBERS = {
     "primary_key_numbers_id",
     "primary_key_scaled_id__numbers",
+    "primary_key_by_key_key__id__keyed__numbers",
     "not_null_sums_total",
     "none_is_large",
 }
+KEY_TESTS = (
+    "primary_key_numbers_id",
+    "primary_key_scaled_id__numbers",
+    "primary_key_by_key_key__id__keyed__numbers",
+)
 STEADY = {"not_null_log_segments_id", "not_null_factors_factor", "a_number_is_scaled"}
 
 
@@ -108,7 +122,7 @@ def statement_of(dbt, test):
 def test_a_test_that_passed_runs_again_only_if_its_result_may_have_changed(project):
     assert ran(project("build", batch=1)) == ALWAYS | OF_NUMBERS | STEADY
     assert ran(project("build", batch=1)) == ALWAYS
-    assert "7 tests were not run again" in (project.folder / "logs" / "dbt.log").read_text()
+    assert "8 tests were not run again" in (project.folder / "logs" / "dbt.log").read_text()
     assert ran(project("test", batch=1)) == ALWAYS
     assert ran(project("test", "--select", "numbers", batch=1)) == set()
     assert ran(project("test", "--select", "numbers", batch=1, run_all_tests=True)) == {
@@ -117,7 +131,7 @@ def test_a_test_that_passed_runs_again_only_if_its_result_may_have_changed(proje
 
     # a new batch
     assert ran(project("build", batch=2)) == ALWAYS | OF_NUMBERS | {"not_null_log_segments_id"}
-    for test in ("primary_key_numbers_id", "primary_key_scaled_id__numbers"):
+    for test in KEY_TESTS:
         assert "where batch_id > 1" in statement_of(project, test)
 
     # other text: of a test, of a macro, of a seed
@@ -154,9 +168,9 @@ def test_a_key_of_an_earlier_batch_is_found_in_a_new_one(project):
     project.ok("build", batch=1)
     project.ok("build", batch=2)
     project("run", batch=3, back=2)
-    for statement in ("where batch_id > 2", "group by id"):
-        outcome = project("test", "--select", "numbers", "scaled", batch=3)
-        for test in ("primary_key_numbers_id", "primary_key_scaled_id__numbers"):
+    for statement in ("where batch_id > 2", "with keys as ("):
+        outcome = project("test", "--select", "numbers", "scaled", "by_key", batch=3)
+        for test in KEY_TESTS:
             (failed,) = [result for result in outcome.result.results if result.node.name == test]
             assert (str(failed.status), failed.failures) == ("fail", 3), test
             assert statement in statement_of(project, test), "all rows once the test has failed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence, Set
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -27,12 +28,12 @@ class StateMethods(metaclass=AdapterMeta):
     """Part of the adapter class."""
 
     @available
-    def relation_state(self, relation: BaseRelation, growing: BaseRelation | None = None) -> str | None:
+    def relation_state(self, relation: BaseRelation, growing: Sequence[BaseRelation] = ()) -> str | None:
         """A text that stays while the rows of a table or view stay as they are. None where that is not known: someone else wrote it, or it asks for the time.
 
-        growing: a table that grows by batches; rows that were added to it do not count.
+        growing: tables that grow by batches; rows that were added to them do not count.
         """
-        return _state(_name(relation), _name(growing) if growing else None)
+        return _state(_name(relation), {_name(table) for table in growing})
 
     @available
     def is_steady(self, sql: str) -> bool:
@@ -47,14 +48,14 @@ def _name(relation: BaseRelation) -> Name:
     return str(relation.schema).lower(), str(relation.identifier).lower()
 
 
-def _state(name: Name, growing: Name | None) -> str | None:
+def _state(name: Name, growing: Set[Name]) -> str | None:
     entry = catalog_entry(*name)
     if entry is None:
         return None
     properties = entry["properties"]
     if "tidemark.kept" in properties:
         kept = json.loads(properties["tidemark.kept"])
-        changes = "grows" if name == growing else kept["changes"]
+        changes = "grows" if name in growing else kept["changes"]
         return _text(name, entry["columns"], kept["built"], changes)
     if "tidemark.built" in properties:  # one statement replaces all rows of such a table
         return _text(name, properties["tidemark.built"])

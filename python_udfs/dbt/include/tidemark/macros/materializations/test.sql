@@ -4,7 +4,7 @@
   A test of keys that has passed looks only at the keys of later batches, where the model has only grown since (new_keys.sql).
 #}
 {% materialization test, adapter='tidemark' %}
-  {%- set growing = tidemark_growing_model() -%}
+  {%- set growing = tidemark_growing_models() -%}
   {%- set noted = {'state': tidemark_test_state(), 'steady': tidemark_test_state(growing) if growing else none, 'batch': tidemark_last_batch(growing)} -%}
   {%- set passed = {} if var('run_all_tests', false) else adapter.passed_test(model['unique_id']) -%}
   {%- if noted.state and passed.get('state') == noted.state -%}
@@ -51,8 +51,8 @@
 {% endmaterialization %}
 
 
-{# All that the result of the calling test depends on, as one short text; none where not all of it is known. The rows of a growing model, if one is given, are left out. #}
-{% macro tidemark_test_state(growing=none) %}
+{# All that the result of the calling test depends on, as one short text; none where not all of it is known. Rows that were added to growing models do not count. #}
+{% macro tidemark_test_state(growing=[]) %}
   {%- set relations = tidemark_reads(model) -%}
   {%- if relations is none or should_store_failures() or not adapter.is_steady(sql) -%}
     {{ return(none) }}
