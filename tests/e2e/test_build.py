@@ -251,7 +251,8 @@ def test_wrong_settings_stop_before_anything_is_parsed(dbt):
     ):
         assert part in message
     assert "did you mean event_logs?" in dbt.fails("parse", event_log=[])
-    assert "allowed: parquet, delta" in dbt.fails("parse", table_format="iceberg")
+    assert "allowed: parquet, delta, iceberg" in dbt.fails("parse", table_format="orc")
+    assert "lack spark.sql.catalog.lake" in dbt.fails("parse", table_format="iceberg")
     assert "spark.sql.extensions" in dbt.fails("parse", table_format="delta")
 
 

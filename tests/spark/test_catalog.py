@@ -138,7 +138,7 @@ print(sorted(path.stem for path in Path(sys.argv[1]).glob("catalog/shop/*.json")
 @pytest.mark.parametrize("is_of_0_1_0", [False, True])
 def test_a_folder_of_another_version_of_spark_is_restored_by_statements(state, is_of_0_1_0):
     """Tables with partitions, and views that show a table; other views are made again by the next run. Version 0.1.0 did not write Spark's objects."""
-    shown = "create view shop.shown tblproperties ('tidemark.version' = 'orders', 'tidemark.kept' = '{}') as select number from shop.orders"
+    shown = "create or replace view shop.shown tblproperties ('tidemark.version' = 'orders', 'tidemark.kept' = '{}') as select number from shop.orders"
     in_process(state, f"run({shown!r})")
     for path in (state / "catalog").glob("*/*.json"):
         entry = json.loads(path.read_text())
