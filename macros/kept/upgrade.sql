@@ -79,12 +79,15 @@
       table, 'create table ' ~ table ~ ' using parquet partitioned by (part) as select ' ~ tidemark.few_files(relation) ~ '*, cast(1 as bigint) as part from (' ~ select ~ ')'
     ) %}
     {%- set kept = tidemark.with_part(dict(form.kept, parts=[], left=[]), table, 1) -%}
-    {% do tidemark.show_parts(relation, table, dict(kept, format='parquet', in_table=false, written=form.kept.written)) %}
+    {% do tidemark.show_parts(relation, table, dict(kept, format='parquet', written=form.kept.written, in_table=false)) %}
   {%- else -%}
     {%- set table = tidemark.format_table(relation, table_format) -%}
-    {% do tidemark.create_format_table(relation, table, table_format, select) %}
-    {%- set kept = dict(form.kept, format=table_format, parts=[], left=[], changes=form.kept.changes + 1, in_table=node.config.get('keeps') == 'last_batch') -%}
-    {% do tidemark.show_format_table(relation, table, kept) %}
+    {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
+    {% do tidemark.announce_change(api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier) if table_format == 'delta' else none) %}
+    {% do run_query('create or replace table ' ~ table ~ ' using ' ~ table_format ~ ' as ' ~ select) %}
+    {% do tidemark.show_format_table(relation, table, dict(
+      form.kept, format=table_format, parts=[], left=[], changes=form.kept.changes + 1, in_table=node.config.get('keeps') == 'last_batch'
+    )) %}
   {%- endif -%}
   {%- if form.kept.format == 'iceberg' -%}
     {% do tidemark.announce_change(none) %}
@@ -95,7 +98,7 @@
 
 {#
   A query of the rows of a model as this version keeps them: 0.1.0 kept the epochs of every batch, and a column of int_winners that nothing needs. Of a key that is merged, the
-  newest write is enough.
+  newest write is enough. Rows that a run which died has left in a table format, and that are not noted, are not taken along.
 #}
 {% macro rows_to_copy(relation, node, kept) %}
   {%- set columns = [] -%}

@@ -159,7 +159,10 @@ sink_positions as (
     select
         concat(sink, ' ', changefeed_id, ' ', sink_uri) as sink_name,
         checkpoint_ts,
-        case when plan_id = {{ tidemark.text_literal(tidemark.log_plan_id()) }} then batch_id else {{ 2 ** 63 - 1 }} end as batch_id,
+        case
+            when plan_id = {{ tidemark.text_literal(tidemark.log_plan_id()) }} then batch_id
+            else {{ 2 ** 63 - 1 }}
+        end as batch_id,
         written_at
     from sink_runs
 ),
@@ -180,8 +183,8 @@ passed as (
     left join sink_positions
         on
             sink_names.sink_name = sink_positions.sink_name
-            and sink_positions.checkpoint_ts >= coalesce(described.last_commit_ts, 0)
-            and sink_positions.batch_id >= described.last_row_batch
+            and coalesce(described.last_commit_ts, 0) <= sink_positions.checkpoint_ts
+            and described.last_row_batch <= sink_positions.batch_id
     group by described.upstream_id, described.file, sink_names.sink_name
 ),
 

@@ -190,7 +190,7 @@ def test_a_clean_that_dies_at_any_step_loses_nothing(tmp_path):
     output, status = command(state, "tidemark", "clean", **variables, **keep)
     assert status == 0, output
     assert "batches up to 2 are older and not needed" in output
-    assert "stg_transactions: removed 2 of 3 rows" in output
+    assert len(state_rows(state, "stg_transactions")) == 1
     # The insert that an update replaced is gone.
     assert [(row["batch_id"], row["op"]) for row in state_rows(state, "int_row_changes")] == [
         *((0, "insert"), (0, "update"), (3, "insert"), (3, "update")),

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tidemark.cli.run import NotAProject
-from tidemark.errors import TidemarkError
 from tidemark.interrupts import Interrupted, handled
 
 
@@ -29,6 +28,5 @@ def run_operation(name: str, arguments: list[str], given: Mapping[str, Any] | No
         )
         if isinstance(outcome.exception, Interrupted):
             raise outcome.exception
-        if outcome.exception is not None:
-            raise TidemarkError(str(outcome.exception))
+    # What went wrong, dbt has said.
     return 0 if outcome.success else 1
