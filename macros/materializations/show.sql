@@ -6,7 +6,7 @@
 #}
 {% macro get_show_sql(compiled_code, sql_header, limit) %}
   {%- set sql = compiled_code -%}
-  {%- if model.resource_type == 'model' and model.config.materialized in ('incremental', 'batched') -%}
+  {%- if model.resource_type == 'model' and model.config.materialized in ('incremental', 'batched', 'appended') -%}
     {%- if load_relation(this) is none -%}
       {% do exceptions.raise_compiler_error(
         model.name ~ ' has no rows to show, it is not built yet: run `dbt run --select +' ~ model.name ~ '` first'
