@@ -194,6 +194,9 @@
   {% do tidemark.merge_small_files(table, kept) %}
   {% do tidemark.announce_change(none) %}
   {%- if kept.format == 'delta' -%}
+    {#- VACUUM lists files in as many tasks as this says, 10,000 by default: on one machine that takes minutes for each table -#}
+    {%- if target.type == 'tidemark' -%}{% do run_query('set spark.sql.sources.parallelPartitionDiscovery.parallelism = 2') %}{%- endif -%}
+    {% do tidemark.announce_change(none) %}
     {% do run_query('vacuum ' ~ table) %}
   {%- else -%}
     {%- set names = (table | string).split('.', 1) -%}

@@ -50,4 +50,5 @@ def move(folder: Path, old: str, new: str) -> None:
             if pa.types.is_string(field.type):
                 changed = pc.replace_substring(table.column(number), old, new)
                 table = table.set_column(number, field, changed)
-        pq.write_table(table, path)
+        # As Spark writes timestamps.
+        pq.write_table(table, path, use_deprecated_int96_timestamps=True)
