@@ -60,6 +60,7 @@
   {%- endif -%}
   {%- if is_new -%}
     {% do tidemark.show_format_table(this, table, kept) %}
+    {% do tidemark.drop_leftovers(this, table) %}
   {%- else -%}
     {% do tidemark.note_kept(this, kept) %}
     {% do tidemark.compact(table, kept) %}

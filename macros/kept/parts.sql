@@ -140,14 +140,3 @@
   {% do run_query('create schema if not exists ' ~ schema) %}
   {{ return(api.Relation.create(schema=schema, identifier=relation.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f'), type='table')) }}
 {% endmacro %}
-
-
-{# Drops the tables of earlier builds of a model, which nothing shows any more. #}
-{% macro drop_other_tables(relation, kept_table) %}
-  {%- for row in run_query('show tables in ' ~ kept_table.schema ~ " like '" ~ relation.identifier ~ "__*'") -%}
-    {%- if row[1] != kept_table.identifier and modules.re.match('^' ~ relation.identifier ~ '__[0-9]{20}$', row[1]) -%}
-      {%- set other = api.Relation.create(schema=kept_table.schema, identifier=row[1], type='table') -%}
-      {% do tidemark.run_change(other, 'drop table if exists ' ~ other) %}
-    {%- endif -%}
-  {%- endfor -%}
-{% endmacro %}

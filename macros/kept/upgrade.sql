@@ -129,10 +129,18 @@
 {% endmacro %}
 
 
-{# Drops the tables of a model in the store that are not the one that its name shows: those of earlier builds and forms, and what a process that died has left. #}
-{% macro drop_leftovers(relation) %}
-  {%- set shown, dropped = tidemark.stored_table(relation) | string, [] -%}
+{#
+  Drops the tables of a model in the store that are not the one that its name shows: those of earlier builds and forms, and what a process that died has left.
+
+  shown: that table, where dbt does not know the relation yet.
+#}
+{% macro drop_leftovers(relation, shown=none) %}
+  {%- set shown, dropped = (shown or tidemark.stored_table(relation)) | string, [] -%}
   {%- set schema = relation.schema ~ '_store' -%}
+  {%- if not run_query("show schemas like '" ~ schema ~ "'") | length -%}
+    {#- Iceberg's tables are in a catalog of their own -#}
+    {{ return([]) }}
+  {%- endif -%}
   {%- for row in run_query('show tables in ' ~ schema ~ " like '" ~ relation.identifier ~ "*'") -%}
     {%- set other = api.Relation.create(schema=schema, identifier=row[1], type='table') -%}
     {%- if other | string != shown and modules.re.match('^' ~ relation.identifier ~ '(__[0-9]{20})?$', row[1]) -%}

@@ -5,6 +5,7 @@
 {% materialization appended, default %}
   {{ run_hooks(pre_hooks) }}
   {%- if tidemark.is_kept() -%}
+    {% do tidemark.check_format(tidemark.kept(this)) %}
     {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
     {% do tidemark.append_columns() %}
   {%- else -%}

@@ -11,6 +11,7 @@
 {% materialization batched, default %}
   {{ run_hooks(pre_hooks) }}
   {%- set kept = tidemark.kept(this) if tidemark.is_kept() else none -%}
+  {% do tidemark.check_format(kept) %}
   {%- if kept is not none and tidemark.has_nothing_new() -%}
     {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
     {%- if model.name != 'log_segments' and tidemark.new_batches() -%}
@@ -24,14 +25,20 @@
 {% endmaterialization %}
 
 
+{# A warehouse has one format, also where a run has nothing to write. #}
+{% macro check_format(kept) %}
+  {%- if kept is not none and kept.format != var('table_format') -%}
+    {% do exceptions.raise_compiler_error(
+      model.name ~ ' is kept as ' ~ kept.format ~ ', and table_format is ' ~ var('table_format') ~ ': run `tidemark upgrade` once, which rewrites the tables (docs/operations.md)'
+    ) %}
+  {%- endif -%}
+{% endmacro %}
+
+
 {# Adds the rows of the calling model to what is kept, which then goes up to this batch; none: the table is built from the beginning. #}
 {% macro write_batches(kept, batch) %}
   {%- set is_new, table_format = kept is none, var('table_format') -%}
-  {%- if not is_new and kept.format != table_format -%}
-    {% do exceptions.raise_compiler_error(
-      model.name ~ ' is kept as ' ~ kept.format ~ ', and table_format is ' ~ table_format ~ ': run `tidemark upgrade` once, which rewrites the tables (docs/operations.md)'
-    ) %}
-  {%- elif table_format != 'parquet' -%}
+  {%- if table_format != 'parquet' -%}
     {{ return(tidemark.write_in_format(kept, batch, table_format)) }}
   {%- endif -%}
   {%- set table = tidemark.new_store_table(this) if is_new else tidemark.stored_table(this) -%}
@@ -59,7 +66,7 @@
     rows_of=batch if written.written else kept.rows_of
   )) %}
   {%- if is_new -%}
-    {% do tidemark.drop_other_tables(this, table) %}
+    {% do tidemark.drop_leftovers(this, table) %}
   {%- endif -%}
 {% endmacro %}
 

@@ -8,6 +8,7 @@ from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
 from dbt_support import Dbt
+from tidemark.spark.session import note_changes
 
 FORMATS = ("parquet", "delta", "iceberg")
 
@@ -65,6 +66,7 @@ def note(warehouse, model, noted):
     warehouse.spark.sql(
         f"alter view {warehouse.schema}.{model} set tblproperties ('tidemark.kept' = '{text}')"
     )
+    note_changes()
 
 
 def rows_of(table):

@@ -165,9 +165,7 @@ def test_a_run_that_died_before_it_noted_its_rows_is_made_good_by_the_next(wareh
 
 def test_another_format_is_refused_with_what_to_do(warehouses):
     warehouse = warehouses["parquet"]
-    said = warehouse.fails(
-        "run", *SELECTED, table_format="delta", rebuild_from_logs=False, on_bad_frame="fail"
-    )
+    said = warehouse.fails("run", *SELECTED, table_format="delta")
     assert "is kept as parquet, and table_format is delta" in said
     assert "tidemark upgrade" in said
 

@@ -9,11 +9,15 @@ _PYTHON_ERROR = re.compile(
     r"^(?:[\w.]+\.)?(?P<name>[A-Z]\w*(?:Error|Exception|Shrank|NotFound|Busy|[A-Z]\w*)): (?P<text>.+)$"
 )
 _JAVA_FRAME = re.compile(r"^\s+at [\w.$]+\(|^\s*\.\.\. \d+ more|^JVM stacktrace|^Driver stacktrace")
+# How the bridge to Java begins a failure that it has no class for.
+_BRIDGE = re.compile(
+    r"\AAn error occurred while calling \S+\n: (?:[\w$]+\.)*(?=[A-Z]\w*(?:Exception|Error)\b)"
+)
 _PLAN = re.compile(r"(; line \d+ pos \d+);\n.*", re.DOTALL)
 
 
 def short_message(error: BaseException) -> str:
-    text = str(error)
+    text = _BRIDGE.sub("", str(error))
     inner = _worker_message(text)
     if inner is not None:
         return inner

@@ -12,6 +12,11 @@
       'model ' ~ model['name'] ~ ' sets unique_key, which needs a table format with MERGE (file_format: delta); on parquet use partition_by, and replace whole partitions'
     ) %}
   {%- endif -%}
+  {%- if config.get('file_format') == 'iceberg' -%}
+    {% do exceptions.raise_compiler_error(
+      'model ' ~ model['name'] ~ ' is incremental with file_format: iceberg, and this adapter adds to tables of parquet and Delta only; make it a table, or use one of these formats'
+    ) %}
+  {%- endif -%}
   {%- set target_relation = this.incorporate(type='view') -%}
   {%- set run_column = '_tidemark_run' -%}
   {%- set partition_by = config.get('partition_by') -%}
