@@ -96,8 +96,8 @@ def processes_of(folder):
 @pytest.mark.parametrize(
     ("command", "number", "moment"),
     [
-        (["tidemark", "run"], signal.SIGINT, "START sql decoded model"),
-        (["dbt", "run"], signal.SIGTERM, "START sql incremental model"),
+        (["tidemark", "run"], signal.SIGINT, ".int_row_changes ."),
+        (["dbt", "run"], signal.SIGTERM, "START sql batched model"),
     ],
 )
 def test_a_run_ends_with_one_line_and_leaves_no_process(command, number, moment, logs, tmp_path):
