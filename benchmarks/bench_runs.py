@@ -28,7 +28,10 @@ from bench_models import CLUSTERS, dbt, write
 from clusters_stream import Cluster
 
 SCHEMA = "tidemark"
+# How many runs a figure is the middle of.
 NEAR = 5
+# What a table that was written often has beside its one large part.
+NEWER_PARTS = 6
 
 
 def main() -> None:
@@ -98,7 +101,7 @@ def process_cpu(folder: Path) -> float:
 
 
 def repeat_batches(state_dir: Path, times: int) -> None:
-    """The rows of all batches again, as if as many runs had brought them; each table then has one part more."""
+    """The rows of all batches again, as if as many runs had brought them; each table then has a few parts."""
     from tidemark.spark.session import note_changes, session
 
     spark = session(state_dir, {})
@@ -120,16 +123,30 @@ def repeat_batches(state_dir: Path, times: int) -> None:
         moved = [changed.get(name, f"`{name}`") for name in columns]
         first = times - 1 if last_only else 0
         rows = f"(select *, again from {SCHEMA}.{view} lateral view explode(sequence({first}, {times - 1})) as again)"
-        part = max([part for part, _ in kept["parts"]] + kept["left"] + [0]) + 1
+        new = max([part for part, _ in kept["parts"]] + kept["left"] + [0]) + 1
+        # An old part with most of the rows, and newer ones, as merging leaves them.
         spark.sql(
-            f"insert overwrite table {table} partition (part) by name select /*+ coalesce(1) */ {', '.join(moved)}, {part} as part from {rows}"
+            f"insert overwrite table {table} partition (part) by name select /*+ repartition(1) */ {', '.join(moved)}, "
+            f"{new} + greatest(0, again - {times - NEWER_PARTS}) as part from {rows}"
         )
-        kept |= {"batch": batches * times, "rows_of": batches * times, "parts": [[part, 10_000_000]]}
+        parts = [
+            [part, size]
+            for part in range(new, new + NEWER_PARTS)
+            if (size := part_bytes(state_dir, table, part))
+        ]
+        kept |= {"batch": batches * times, "rows_of": batches * times, "parts": parts}
+        shown = ", ".join(str(part) for part, _ in parts)
         spark.sql(
             f"create or replace view {SCHEMA}.{view} tblproperties ('tidemark.version' = '{properties['tidemark.version']}', "
-            f"'tidemark.kept' = '{json.dumps(kept)}') as select {', '.join(f'`{name}`' for name in columns)} from {table} where part = {part}"
+            f"'tidemark.kept' = '{json.dumps(kept)}') as select {', '.join(f'`{name}`' for name in columns)} from {table} where part in ({shown})"
         )
     note_changes()
+
+
+def part_bytes(state_dir: Path, table: str, part: int) -> int:
+    schema, name = table.split(".")
+    folder = state_dir / "warehouse" / f"{schema}.db" / name / f"part={part}"
+    return sum(path.stat().st_size for path in folder.glob("*.parquet"))
 
 
 if __name__ == "__main__":

@@ -1,26 +1,16 @@
 """What `tidemark clean` removes, and what it leaves: all that a sink, a snapshot, a late row or a waiting transaction needs."""
 
 import json
-import subprocess
-import sys
 
 import pytest
-from dying import ROOT, command
+from dying import process
 from histories import PLAIN, START_TS, Change, Table, Transaction
 from streams import Sender
 
 # Several dbt runs.
 pytestmark = pytest.mark.long
 DAY = 86_400_000 << 18
-MODELS = (
-    "--select",
-    "+sink_storage",
-    "+current_rows",
-    "+reconciliation",
-    "conflict_ledger",
-    "+quarantine",
-    "+log_files",
-)
+MODELS = ("--select", "+sink_storage", "+current_rows", "+log_files")
 
 
 class Log:
@@ -89,9 +79,7 @@ def counts(dbt, *models):
 
 def snapshot(dbt, day):
     dbt.ok("run", "--select", "current_rows", as_of_ts=START_TS + day * DAY)
-    rows = dbt.rows("select key, values, is_deleted, commit_ts from {schema}.current_rows order by key")
-    dbt.ok("run", "--select", "current_rows")
-    return rows
+    return dbt.rows("select key, values, is_deleted, commit_ts from {schema}.current_rows order by key")
 
 
 EVENTS = ("stg_frames", "stg_transactions", "stg_resolved_events")
@@ -128,13 +116,14 @@ def test_old_row_changes_go_and_what_somebody_needs_stays(dbt, log, tmp_path):
     assert files["n"] == 3
 
     shown = dbt.table("current_rows", "key")
-    wanted = {day: snapshot(dbt, day) for day in (3, 4)}
+    wanted = snapshot(dbt, 3)
     clean(dbt, keep_row_changes="1d", keep_events="1d")
     assert changes(dbt) == [
         *((0, "insert", 2, "a"), (0, "insert", 3, "a"), (0, "delete", 2, "a")),
         *((0, "update", 1, "c"), (0, "insert", 4, "a"), (4, "update", 3, "b")),
     ]
-    assert {day: snapshot(dbt, day) for day in (3, 4)} == wanted
+    assert snapshot(dbt, 3) == wanted
+    dbt.ok("run", "--select", "current_rows")
     assert dbt.table("current_rows", "key") == shown
     refused = dbt.fails("run", "--select", "current_rows", as_of_ts=START_TS + 2 * DAY)
     assert f"Choose a ts from {START_TS + 3 * DAY} to {START_TS + 4 * DAY}" in refused
@@ -171,46 +160,31 @@ def test_a_clean_that_dies_at_any_step_loses_nothing(tmp_path):
     """In processes of their own. The rows are those of a clean that ended."""
     log, state = Log(tmp_path / "log"), tmp_path / "state"
     variables = {"event_logs": [{"upstream_id": "1", "path": str(tmp_path / "log")}]}
+    keep = {"keep_row_changes": "1d", "keep_events": "1d"}
     for day, text in enumerate("abc", 1):
         log.day(day, log.inserted(day, text), *([log.updated(1, "abc"[day - 2], text)] if day > 1 else []))
-        output, status = command(state, "dbt", "run", *MODELS, **variables)
-        assert status == 0, output
-    current = state_rows(state, "current_rows")
-    keep = {"keep_row_changes": "1d", "keep_events": "1d"}
+        built = process(state, ("dbt", "run", *MODELS), "rows current_rows", **variables)
+        assert built.status == 0, built.output
+    current = built.rows("current_rows")
+    shown = ("rows current_rows", "rows int_row_changes")
     for text in (
         "insert overwrite table tidemark_store.int_row_changes__",
         "create or replace view tidemark.int_row_changes ",
         "create or replace view tidemark.stg_frames ",
         "alter table tidemark_store.stg_frames__",
     ):
-        _, status = command(state, "tidemark", "clean", dies_before=text, **variables, **keep)
-        assert status == -9, text
-        assert state_rows(state, "current_rows") == current
-        assert len(state_rows(state, "int_row_changes")) in (4, 5)
-    output, status = command(state, "tidemark", "clean", **variables, **keep)
-    assert status == 0, output
-    assert "batches up to 2 are older and not needed" in output
-    assert len(state_rows(state, "stg_transactions")) == 1
+        died = process(state, *shown, "tidemark clean", dies_before=text, **variables, **keep)
+        assert died.status == -9, text
+        assert died.rows("current_rows") == current
+        assert len(died.rows("int_row_changes")) in (4, 5)
+    ended = process(state, "tidemark clean", *shown, "rows stg_transactions", **variables, **keep)
+    assert ended.status == 0, ended.output
+    assert "batches up to 2 are older and not needed" in ended.output
+    assert ended.rows("current_rows") == current
+    assert len(ended.rows("stg_transactions")) == 1
     # The insert that an update replaced is gone.
-    assert [(row["batch_id"], row["op"]) for row in state_rows(state, "int_row_changes")] == [
+    assert [(row["batch_id"], row["op"]) for row in ended.rows("int_row_changes")] == [
         *((0, "insert"), (0, "update"), (3, "insert"), (3, "update")),
     ]
     for folder in (state / "warehouse" / "tidemark_store.db").glob("int_row_changes__*"):
         assert len([path for path in folder.iterdir() if path.name.startswith("part=")]) == 2
-
-
-ROWS = """
-import json, sys
-from pathlib import Path
-from tidemark.spark.session import session
-for row in session(Path(sys.argv[1]), {}).table(f"tidemark.{sys.argv[2]}").collect():
-    print(json.dumps(row.asDict(recursive=True), sort_keys=True, default=str))
-"""
-
-
-def state_rows(state, name):
-    done = subprocess.run(
-        [sys.executable, "-c", ROWS, str(state), name], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    return sorted(rows, key=lambda row: (row.get("batch_id") or 0, row.get("op", ""), json.dumps(row)))
