@@ -9,12 +9,13 @@
   What stays for ever: the plan of the logs, handshakes and statements (they are the schema history), checkpoints, int_transactions (by which a transaction that is delivered again is
   known), and every row that `quarantine` shows. Only whole batches go that retention.sql says nobody needs.
 
-  Each table changes by one statement that a reader notices; a crash leaves it as it was or as it is to be, and the same command does the rest.
+  On parquet each table changes by one statement that a reader notices: a crash leaves it as it was or as it is to be. In every format the same command does the rest.
 #}
 {% macro clean(dry_run=false) %}
-  {%- if not tidemark.is_built([ref('log_segments'), ref('int_row_changes'), ref('int_winners'), ref('row_policy'), ref('sink_checkpoints')]) -%}
+  {%- if not tidemark.is_built([ref('log_segments'), ref('int_row_changes'), ref('int_winners'), ref('row_policy'), ref('sync_points'), ref('sink_checkpoints')]) -%}
     {% do exceptions.raise_compiler_error('there is nothing to clean before all models were built by this version: run `dbt run` once') %}
   {%- endif -%}
+  {% do tidemark.check_retired_sinks() %}
   {%- for name, models in {
     'keep_row_changes': ['int_row_changes'],
     'keep_events': ['stg_frames', 'stg_transactions', 'stg_resolved_events', 'stg_sync_points', 'stg_control_events']
@@ -61,7 +62,7 @@
 
 {# Which rows of a model stay, as a condition. #}
 {% macro is_kept_row(model_name, batch, needed) %}
-  {%- set columns = {'int_row_changes': '(file, `offset`, row_number)', 'stg_frames': '(file, `offset`)'} -%}
+  {%- set columns = {'int_row_changes': '(file, `offset`, row_number)', 'stg_frames': '(file, `offset`)', 'stg_sync_points': '(file, `offset`)'} -%}
   {{ return(
     '(batch_id > ' ~ batch ~ ' or error_reason is not null' ~ (' or ' ~ columns[model_name] ~ ' in (' ~ needed ~ ')' if needed else '') ~ ')'
   ) }}
@@ -73,6 +74,7 @@
 
   int_row_changes    the newest write of every key, by the row policy and by the order of commits: that of deletes, which a policy may not send, and that of other changes
   stg_frames         frames that could not be decoded, which `quarantine` shows
+  stg_sync_points    those of the newest sync point that is complete, of which a snapshot may be asked
 #}
 {% macro needed_places(relation, model_name, batch) %}
   {%- if model_name == 'stg_frames' -%}
@@ -81,6 +83,11 @@
       {% do places.append('select file, `offset` from ' ~ ref(name) ~ ' where error_reason is not null') %}
     {%- endfor -%}
     {{ return(places | join(' union ')) }}
+  {%- elif model_name == 'stg_sync_points' -%}
+    {{ return(
+      'select file, `offset` from ' ~ relation ~ ' where commit_ts = (select max(sync_point_ts) from ' ~ ref('sync_points')
+      ~ ' where is_complete and sync_point_ts <= (select min(last_ts) from (select max(checkpoint_ts) as last_ts from ' ~ ref('int_checkpoints') ~ ' group by upstream_id)))'
+    ) }}
   {%- elif model_name != 'int_row_changes' -%}
     {{ return(none) }}
   {%- endif -%}
@@ -138,12 +145,16 @@
 {% endmacro %}
 
 
-{# In a table format: rows go by one statement, row changes that stay are marked by another. #}
+{#
+  In a table format: rows go by one statement, row changes that stay are marked by another. That it has begun is noted before: if it dies, nobody takes what is left for the whole, and
+  the same command does the rest.
+#}
 {% macro clean_format_table(relation, model_name, kept, unneeded, needed) %}
   {%- set table = tidemark.stored_table(relation) -%}
+  {% do tidemark.note_kept(relation, dict(kept, cleaning=[unneeded.batch, unneeded.ts], changes=kept.changes + 1)) %}
   {% do tidemark.announce_change(none) %}
   {%- if needed -%}
-    {%- set columns = {'int_row_changes': ['file', '`offset`', 'row_number'], 'stg_frames': ['file', '`offset`']}[model_name] -%}
+    {%- set columns = {'int_row_changes': ['file', '`offset`', 'row_number']}.get(model_name, ['file', '`offset`']) -%}
     {%- set same = [] -%}
     {%- for name in columns -%}{% do same.append('kept.' ~ name ~ ' = gone.' ~ name) %}{%- endfor -%}
     {% do run_query(
@@ -157,35 +168,65 @@
     {% do tidemark.announce_change(none) %}
     {% do run_query('update ' ~ table ~ ' set batch_id = 0 where batch_id > 0 and batch_id <= ' ~ unneeded.batch ~ ' and error_reason is null') %}
   {%- endif -%}
-  {% do tidemark.note_kept(relation, dict(kept, cleaned=[unneeded.batch, unneeded.ts], changes=kept.changes + 1)) %}
+  {% do tidemark.note_kept(relation, dict(kept, cleaned=[unneeded.batch, unneeded.ts], cleaning=none, changes=kept.changes + 2)) %}
   {{ return('') }}
 {% endmacro %}
 
 
 {# Drops what nothing shows: parts, tables and folders. Formats merge their small files, and forget versions as old as they say themselves. #}
 {% macro clean_leftovers(dry_run) %}
+  {%- set done = 'would be ' if dry_run else '' -%}
   {%- for node in tidemark.kept_models() -%}
     {%- set relation = api.Relation.create(schema=node.schema, identifier=node.alias) -%}
-    {%- if not dry_run and tidemark.is_built([relation]) -%}
-      {%- set kept = tidemark.kept(relation) -%}
-      {%- if kept.format != 'parquet' -%}
-        {% do tidemark.compact_format_table(tidemark.stored_table(relation), kept) %}
-      {%- elif target.type == 'tidemark' -%}
-        {#- other processes are kept out by the lock of the state folder: nobody reads these parts any more -#}
-        {%- set table = tidemark.stored_table(relation) -%}
-        {%- set hidden = adapter.part_numbers(table) | reject('in', kept.parts | map(attribute=0) | list) | list -%}
-        {% do tidemark.drop_parts(table, hidden) %}
-        {%- if hidden -%}{% do print('  ' ~ node.name ~ ': dropped ' ~ hidden | length ~ ' parts that are not shown') %}{%- endif -%}
-      {%- endif -%}
-      {%- for name in tidemark.drop_leftovers(relation) -%}{% do print('  dropped the table ' ~ name) %}{%- endfor -%}
+    {%- set kept = tidemark.kept(relation) -%}
+    {%- if kept is not none and kept.format != 'parquet' -%}
+      {%- if not dry_run -%}{% do tidemark.compact_format_table(tidemark.stored_table(relation), kept) %}{%- endif -%}
+      {% do print('  ' ~ node.name ~ ': small files ' ~ done ~ 'merged, files of versions older than the format keeps ' ~ done ~ 'removed') %}
+    {%- elif kept is not none and target.type == 'tidemark' -%}
+      {#- other processes are kept out by the lock of the state folder: nobody reads these parts any more -#}
+      {%- set table = tidemark.stored_table(relation) -%}
+      {%- set hidden = adapter.part_numbers(table) | reject('in', kept.parts | map(attribute=0) | list) | list -%}
+      {%- if not dry_run -%}{% do tidemark.drop_parts(table, hidden) %}{%- endif -%}
+      {%- if hidden -%}{% do print('  ' ~ node.name ~ ': ' ~ hidden | length ~ ' parts that are not shown ' ~ done ~ 'dropped') %}{%- endif -%}
     {%- endif -%}
   {%- endfor -%}
-  {%- if target.type == 'tidemark' -%}
-    {%- for name, bytes in adapter.unused_folders(target.schema ~ '_store') -%}
-      {% do print('  ' ~ ('would remove' if dry_run else 'removed') ~ ' the folder ' ~ name ~ ' that no table refers to, ' ~ bytes ~ ' bytes') %}
+  {%- for schema in tidemark.store_schemas() -%}
+    {%- for table in tidemark.unshown_tables(schema) -%}
+      {%- if not dry_run -%}{% do tidemark.run_change(table, 'drop table if exists ' ~ table) %}{%- endif -%}
+      {% do print('  the table ' ~ table ~ ', which nothing shows, ' ~ done ~ 'dropped') %}
     {%- endfor -%}
-    {%- if not dry_run -%}{% do adapter.remove_unused_folders(target.schema ~ '_store') %}{%- endif -%}
-  {%- endif -%}
+    {%- if target.type == 'tidemark' -%}
+      {%- for name, bytes in adapter.unused_folders(schema) -%}
+        {% do print('  the folder ' ~ name ~ ', to which no table refers, ' ~ done ~ 'removed: ' ~ bytes ~ ' bytes') %}
+      {%- endfor -%}
+      {%- if not dry_run -%}{% do adapter.remove_unused_folders(schema) %}{%- endif -%}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}
+
+
+{# The schemas in which tables of this project are stored, as far as they are there. #}
+{% macro store_schemas() %}
+  {%- set names, found = [], [] -%}
+  {%- for node in graph.nodes.values() if node.resource_type in ('model', 'seed') and node.schema ~ '_store' not in names -%}
+    {% do names.append(node.schema ~ '_store') %}
+  {%- endfor -%}
+  {%- for row in run_query('show schemas') if row[0] in names -%}{% do found.append(row[0]) %}{%- endfor -%}
+  {{ return(found) }}
+{% endmacro %}
+
+
+{# The tables of a store that a model has made and no view shows. Whose view is there stays, also if the model has left the project. #}
+{% macro unshown_tables(schema) %}
+  {%- set shown_schema, shown, found = schema[:-6], [], [] -%}
+  {%- for row in run_query('show views in ' ~ shown_schema) -%}
+    {% do shown.append(tidemark.stored_table(api.Relation.create(schema=shown_schema, identifier=row[1], type='view')) | string) %}
+  {%- endfor -%}
+  {%- for row in run_query('show tables in ' ~ schema) -%}
+    {%- set table = api.Relation.create(schema=schema, identifier=row[1], type='table') -%}
+    {%- if table | string not in shown and modules.re.match('^.+__[0-9]{20}$', row[1]) -%}{% do found.append(table) %}{%- endif -%}
+  {%- endfor -%}
+  {{ return(found) }}
 {% endmacro %}
 
 

@@ -17,9 +17,8 @@
 {# Adds the rows of the calling model to its table; see write_batches. #}
 {% macro write_in_format(kept, batch, table_format) %}
   {%- set table, is_new, is_replaced = tidemark.format_table(this, table_format), kept is none, config.get('keeps') == 'last_batch' -%}
-  {%- set kept = kept or dict(
-    tidemark.nothing_kept(), format=table_format, built=this.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f')
-  ) -%}
+  {%- set kept = kept or tidemark.newly_kept(table_format, this.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f')) -%}
+  {%- if is_new -%}{% do tidemark.begin_format_table(table, kept) %}{%- endif -%}
   {%- set replaced = dict(kept, batch=batch, rows_of=batch, changes=kept.changes + 1, in_table=true) -%}
   {%- if config.get('decoder') -%}
     {%- set select = tidemark.decoded_select() -%}
@@ -60,26 +59,60 @@
   {%- endif -%}
   {%- if is_new -%}
     {% do tidemark.show_format_table(this, table, kept) %}
-    {% do tidemark.drop_leftovers(this, table) %}
   {%- else -%}
     {% do tidemark.note_kept(this, kept) %}
-    {% do tidemark.compact(table, kept) %}
+    {%- if has_rows -%}{% do tidemark.compact(table, kept) %}{%- endif -%}
   {%- endif -%}
+  {%- if is_new or config.get('decoder') -%}
+    {% do tidemark.drop_leftovers(this, table) %}
+  {%- endif -%}
+{% endmacro %}
+
+
+{#
+  Before a build from the beginning replaces the rows of a table: its name says that nothing is kept of the new build yet, so that a run after one that died here does not take the new
+  rows for the old. A table that somebody else has made is left alone.
+#}
+{% macro begin_format_table(table, kept) %}
+  {%- if tidemark.is_built([this]) and tidemark.relation_property(this, 'tidemark.table') == table -%}
+    {% do tidemark.note_kept(this, kept) %}
+  {%- elif kept.format == 'iceberg' -%}
+    {%- set names = table.rpartition('.') -%}
+    {% do run_query('create schema if not exists ' ~ names[0]) %}
+    {%- for row in run_query('show tables in ' ~ names[0] ~ " like '" ~ names[2] ~ "'") if row[1] == names[2] -%}
+      {%- set owners = [] -%}
+      {%- for property in run_query('show tblproperties ' ~ table) if property[0] == 'tidemark.owner' -%}{% do owners.append(property[1]) %}{%- endfor -%}
+      {%- if owners != [tidemark.owner()] -%}
+        {% do exceptions.raise_compiler_error(
+          table ~ ' is there already, and ' ~ ('belongs to ' ~ owners[0] if owners else 'was not made by Tidemark') ~ ': it was left as it is. Each state folder needs a schema or an Iceberg '
+          ~ 'catalog of its own (docs/table-formats.md); drop the table if nobody needs it'
+        ) %}
+      {%- endif -%}
+    {%- endfor -%}
+  {%- endif -%}
+{% endmacro %}
+
+
+{# Whose the tables of a catalog are that several may share. #}
+{% macro owner() %}
+  {{ return(adapter.state_dir() if target.type == 'tidemark' else target.name ~ ' ' ~ target.schema) }}
 {% endmacro %}
 
 
 {# Makes a table of a format, or replaces it, by one statement; with `kept`, what is kept is part of it. #}
 {% macro create_format_table(relation, table, table_format, select, kept=none) %}
-  {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
+  {%- set properties = ["'tidemark.owner' = " ~ tidemark.text_literal(tidemark.owner())] -%}
+  {%- if kept -%}{% do properties.append("'tidemark.kept' = " ~ tidemark.text_literal(tojson(kept))) %}{%- endif -%}
   {%- if table_format == 'delta' -%}
+    {% do tidemark.provide_store(relation) %}
     {% do tidemark.announce_change(api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier)) %}
   {%- else -%}
     {% do tidemark.announce_change(none) %}
+    {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
+    {% do tidemark.announce_change(none) %}
   {%- endif -%}
   {%- call statement('main') -%}
-    create or replace table {{ table }} using {{ table_format }}
-    {% if kept %}tblproperties ('tidemark.kept' = {{ tidemark.text_literal(tojson(kept)) }}){% endif %}
-    as {{ select }}
+    create or replace table {{ table }} using {{ table_format }} tblproperties ({{ properties | join(', ') }}) as {{ select }}
   {%- endcall -%}
 {% endmacro %}
 
@@ -136,30 +169,9 @@
 {% endmacro %}
 
 
-{# Lets the tasks of the decoder write files, and gives a query that reads them. The next run writes over them. #}
+{# Lets the tasks of the decoder write a table of files, and gives a query that reads it. The table goes with the leftovers when its rows are where they belong. #}
 {% macro decoded_select() %}
-  {%- set decoder = config.require('decoder') -%}
-  {%- set columns = tidemark.source_view('columns_' ~ model['alias'], decoder, {}) -%}
-  {%- set types = [] -%}
-  {%- for row in run_query('describe ' ~ columns) -%}{% do types.append(adapter.quote(row[0]) ~ ' ' ~ row[1]) %}{%- endfor -%}
-  {% do tidemark.drop_source_view(columns) %}
-  {%- set folder = tidemark.schema_location(this.schema) ~ '/_decoded/' ~ this.identifier -%}
-  {%- set options = fromjson(render(config.require('decoder_options'))) -%}
-  {%- set view = tidemark.source_view('decoded_' ~ model['alias'], decoder, dict(options, path=folder)) -%}
-  {% do tidemark.announce_change(none) %}
-  {% do run_query('insert into ' ~ view ~ ' ' ~ compiled_code) %}
-  {% do tidemark.drop_source_view(view) %}
-  {%- set files = tidemark.view_name('files_of_' ~ model['alias']) -%}
-  {% do run_query(
-    'create or replace temporary view ' ~ files ~ ' (' ~ (types + ['batch_id bigint']) | join(', ') ~ ") using parquet options (path '" ~ folder ~ "')"
-  ) %}
-  {{ return('select * from ' ~ files) }}
-{% endmacro %}
-
-
-{# Where the tables of a schema are. #}
-{% macro schema_location(schema) %}
-  {%- for row in run_query('describe schema extended ' ~ schema) if row[0] == 'Location' -%}
-    {{ return(row[1]) }}
-  {%- endfor -%}
+  {%- set table = tidemark.new_store_table(this) -%}
+  {% do tidemark.decode_part(table, 1, true) %}
+  {{ return('select ' ~ tidemark.columns_of_parts(table) ~ ' from ' ~ table) }}
 {% endmacro %}

@@ -3,6 +3,7 @@
 
     format    parquet, delta or iceberg
     built     names the build: one from the beginning has another
+    plan      the build of log_segments whose batches are counted
     batch     the last batch that the model has handled, also if it held nothing for the model
     rows_of   the last batch that added rows
     changes   how often rows were added or removed: a table made from them is up to date while this number stays
@@ -10,6 +11,8 @@
     left      parts that are shown no longer, which the next write drops
     written   bytes of the last write
     cleaned   [batch, commit ts] up to which `tidemark clean` has removed rows; not there before it has
+    cleaning  the same, up to where it has begun to remove them (formats only)
+    drops     a table that was copied to another format and is to be dropped (upgrade.sql)
     in_table  whether the table has the same property, written with its rows (formats.sql)
 #}
 {% macro kept(relation) %}
@@ -90,10 +93,11 @@
   {%- if kept.format == 'parquet' -%}
     {% do tidemark.show_parts(relation, table, tidemark.write_part(table, kept, '*', 'from (' ~ select ~ ')')) %}
   {%- else -%}
-    {% do tidemark.announce_change(none) %}
-    {% do run_query('insert into ' ~ table ~ ' by name ' ~ select) %}
+    {#- noted first: a run that dies behind the rows would leave them unknown to what is made from them -#}
     {%- set kept = dict(kept, changes=kept.changes + 1) -%}
     {% do tidemark.note_kept(relation, kept) %}
+    {% do tidemark.announce_change(none) %}
+    {% do run_query('insert into ' ~ table ~ ' by name ' ~ select) %}
     {% do tidemark.compact(table, kept) %}
   {%- endif -%}
 {% endmacro %}

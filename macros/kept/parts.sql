@@ -136,7 +136,16 @@
 
 {# A table for a build of a model from the beginning, which is not there yet. #}
 {% macro new_store_table(relation) %}
-  {%- set schema = relation.schema ~ '_store' -%}
-  {% do run_query('create schema if not exists ' ~ schema) %}
-  {{ return(api.Relation.create(schema=schema, identifier=relation.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f'), type='table')) }}
+  {% do tidemark.provide_store(relation) %}
+  {{ return(api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier ~ '__' ~ run_started_at.strftime('%Y%m%d%H%M%S%f'), type='table')) }}
+{% endmacro %}
+
+
+{# Makes the schema for the tables of a model where it is not there yet. #}
+{% macro provide_store(relation) %}
+  {%- if target.type == 'tidemark' -%}
+    {% do adapter.provide_schema(relation.schema ~ '_store') %}
+  {%- else -%}
+    {% do run_query('create schema if not exists ' ~ relation.schema ~ '_store') %}
+  {%- endif -%}
 {% endmacro %}

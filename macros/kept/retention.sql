@@ -4,10 +4,46 @@
 {% endmacro %}
 
 
-{# Which rows of sink_checkpoints are positions of sinks that still need logs and row changes. The progress table is made from what the others note. #}
+{# How a sink is named for a person, from a row of sink_checkpoints. #}
+{% macro sink_name() %}
+  {{ return("concat(sink, ' ', changefeed_id, ' ', sink_uri)") }}
+{% endmacro %}
+
+
+{#
+  Which rows of sink_checkpoints are positions of sinks that still need logs and row changes. The progress table is made from what the others note. The var `retired_sinks` has URIs,
+  which retire all that was sent there, and names of single sinks.
+#}
 {% macro is_counted_sink() %}
   {%- set retired = tidemark.text_literals(var('retired_sinks')) -%}
-  {{ return("sink <> 'progress'" ~ (' and sink_uri not in (' ~ retired ~ ')' if retired else '')) }}
+  {{ return("sink <> 'progress'" ~ (' and sink_uri not in (' ~ retired ~ ') and ' ~ tidemark.sink_name() ~ ' not in (' ~ retired ~ ')' if retired else '')) }}
+{% endmacro %}
+
+
+{# The name of the sink of this changefeed, if it has not run yet and is not retired: it needs everything. A list of none or one. #}
+{% macro unstarted_sinks() %}
+  {%- set sink = tidemark.chosen_sink() if execute else none -%}
+  {%- if not sink -%}
+    {{ return([]) }}
+  {%- endif -%}
+  {%- set uri = tidemark.changefeed_setting('sink_place') -%}
+  {%- set name = sink ~ ' ' ~ tidemark.changefeed_id() ~ ' ' ~ uri -%}
+  {%- set is_retired = uri in var('retired_sinks') or name in var('retired_sinks') -%}
+  {{ return([] if is_retired or tidemark.noted_position(sink).checkpoint_ts else [name]) }}
+{% endmacro %}
+
+
+{# An entry of `retired_sinks` that names no sink would keep everything, and nobody would know why. #}
+{% macro check_retired_sinks() %}
+  {%- set known = [] -%}
+  {%- for row in run_query('select distinct sink_uri, ' ~ tidemark.sink_name() ~ ' from ' ~ ref('sink_checkpoints') ~ " where sink <> 'progress' order by 2") -%}
+    {% do known.extend([row[0], row[1]]) %}
+  {%- endfor -%}
+  {%- for entry in var('retired_sinks') if entry not in known -%}
+    {% do exceptions.raise_compiler_error(
+      'retired_sinks has ' ~ entry ~ ', where no sink has ever sent to. Known are: ' ~ (known | join(', ') or 'none')
+    ) %}
+  {%- endfor -%}
 {% endmacro %}
 
 
@@ -62,13 +98,12 @@
     'select min(open_from_batch) from ' ~ checkpoints ~ ' where batch_id = (select max(batch_id) from ' ~ checkpoints ~ ')'
   )[0][0] -%}
   {% do needs.append({'name': 'a transaction that waits', 'condition': 'batch_id < ' ~ (open_from or 0)}) %}
-  {%- set sink = tidemark.chosen_sink() -%}
-  {%- if sink and tidemark.changefeed_setting('sink_place') not in var('retired_sinks') and tidemark.noted_position(sink).checkpoint_ts == 0 -%}
-    {% do needs.append({'name': 'the sink of this changefeed, which has not run yet', 'condition': 'false'}) %}
-  {%- endif -%}
+  {%- for name in tidemark.unstarted_sinks() -%}
+    {% do needs.append({'name': 'the sink ' ~ name ~ ', which has not run yet', 'condition': 'false'}) %}
+  {%- endfor -%}
   {#- a sink has sent the rows of a batch when it has passed all checkpoints, and late ones when it has handled the batch; other log plans number batches otherwise -#}
   {%- for row in run_query(
-    "select concat(sink, ' ', changefeed_id, ' ', sink_uri), last.checkpoint_ts, case when last.plan_id = " ~ tidemark.text_literal(tidemark.log_plan_id()) ~ ' then last.batch_id end'
+    'select ' ~ tidemark.sink_name() ~ ", last.checkpoint_ts, case when last.plan_id = " ~ tidemark.text_literal(tidemark.log_plan_id()) ~ ' then last.batch_id end'
     ~ ' from (select sink, changefeed_id, sink_uri, max_by(struct(checkpoint_ts, batch_id, plan_id), struct(checkpoint_ts, written_at)) as last from ' ~ ref('sink_checkpoints')
     ~ ' where ' ~ tidemark.is_counted_sink() ~ ' group by sink, changefeed_id, sink_uri) order by 1'
   ) -%}
@@ -88,11 +123,14 @@
 {% endmacro %}
 
 
-{# Up to which batch and commit ts row changes were removed: [0, 0] if none were. By name, so that who asks need not depend on the model. #}
+{#
+  Up to which batch and commit ts row changes were removed: [0, 0] if none were. By name, so that who asks need not depend on the model. What a clean that died has begun to remove
+  counts as removed.
+#}
 {% macro removed_row_changes() %}
   {%- for node in graph.nodes.values() if execute and node.resource_type == 'model' and node.name == 'int_row_changes' -%}
     {%- set kept = tidemark.kept(api.Relation.create(schema=node.schema, identifier=node.alias)) -%}
-    {{ return(kept.get('cleaned', [0, 0]) if kept is not none else [0, 0]) }}
+    {{ return(kept.get('cleaning') or kept.get('cleaned') or [0, 0] if kept is not none else [0, 0]) }}
   {%- endfor -%}
   {{ return([0, 0]) }}
 {% endmacro %}

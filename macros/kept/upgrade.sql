@@ -8,16 +8,17 @@
   rows or the new ones; the same command does the rest.
 #}
 {% macro upgrade() %}
-  {%- set copied = [] -%}
+  {%- set copied, plan = [], tidemark.stored_plan() -%}
   {%- for node in tidemark.kept_models() -%}
     {%- set relation = api.Relation.create(schema=node.schema, identifier=node.alias) -%}
     {%- if tidemark.is_built([relation]) -%}
       {%- set form = tidemark.stored_form(relation, node) -%}
       {%- if not form.is_wanted -%}
         {% do copied.append(node.name) %}
-        {% do tidemark.copy_kept(relation, node, form) %}
+        {% do tidemark.copy_kept(relation, node, form, plan) %}
         {% do print(node.name ~ ': copied from ' ~ form.name ~ ' to ' ~ var('table_format') ~ (', up to batch ' ~ form.kept.batch if form.kept.batch else '')) %}
       {%- endif -%}
+      {% do tidemark.drop_copied(relation) %}
       {% do tidemark.drop_leftovers(relation) %}
     {%- endif -%}
   {%- endfor -%}
@@ -25,6 +26,16 @@
     {% do adapter.remove_unused_folders(target.schema ~ '_store') %}
   {%- endif -%}
   {% do print((copied | length) ~ ' tables copied' if copied else 'nothing to do: all tables are as this version and table_format want them') %}
+{% endmacro %}
+
+
+{# The build of the log plan, whose batches all models count. It stays as it is. #}
+{% macro stored_plan() %}
+  {%- for node in tidemark.kept_models() if node.name == 'log_segments' -%}
+    {%- set relation = api.Relation.create(schema=node.schema, identifier=node.alias) -%}
+    {{ return(tidemark.stored_form(relation, node).kept.built if tidemark.is_built([relation]) else '') }}
+  {%- endfor -%}
+  {{ return('') }}
 {% endmacro %}
 
 
@@ -70,29 +81,47 @@
 
 
 {# Copies the rows of a model into a table of the format that is wanted, and shows that one. #}
-{% macro copy_kept(relation, node, form) %}
+{% macro copy_kept(relation, node, form, plan) %}
   {%- set table_format, select = var('table_format'), tidemark.rows_to_copy(relation, node, form.kept) -%}
-  {%- set copied_table = tidemark.stored_table(relation) -%}
+  {%- set known = dict(form.kept, drops=tidemark.stored_table(relation) | string if form.kept.format == 'iceberg' else none) -%}
+  {%- if node.name != 'log_segments' and node.config.materialized == 'batched' -%}
+    {%- set known = dict(known, plan=form.kept.get('plan', plan)) -%}
+  {%- endif -%}
   {%- if table_format == 'parquet' -%}
     {%- set table = tidemark.new_store_table(relation) -%}
     {% do tidemark.run_change(
       table, 'create table ' ~ table ~ ' using parquet partitioned by (part) as select ' ~ tidemark.few_files(relation) ~ '*, cast(1 as bigint) as part from (' ~ select ~ ')'
     ) %}
-    {%- set kept = tidemark.with_part(dict(form.kept, parts=[], left=[]), table, 1) -%}
+    {%- set kept = tidemark.with_part(dict(known, parts=[], left=[]), table, 1) -%}
     {% do tidemark.show_parts(relation, table, dict(kept, format='parquet', written=form.kept.written, in_table=false)) %}
   {%- else -%}
     {%- set table = tidemark.format_table(relation, table_format) -%}
-    {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
-    {% do tidemark.announce_change(api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier) if table_format == 'delta' else none) %}
-    {% do run_query('create or replace table ' ~ table ~ ' using ' ~ table_format ~ ' as ' ~ select) %}
-    {% do tidemark.show_format_table(relation, table, dict(
-      form.kept, format=table_format, parts=[], left=[], changes=form.kept.changes + 1, in_table=node.config.get('keeps') == 'last_batch'
-    )) %}
+    {%- set is_replaced = node.config.get('keeps') == 'last_batch' -%}
+    {%- set kept = dict(known, format=table_format, parts=[], left=[], changes=form.kept.changes + 1, in_table=is_replaced) -%}
+    {% do tidemark.create_format_table(relation, table, table_format, select, kept if is_replaced) %}
+    {% do tidemark.show_format_table(relation, table, kept) %}
   {%- endif -%}
-  {%- if form.kept.format == 'iceberg' -%}
-    {% do tidemark.announce_change(none) %}
-    {% do run_query('drop table if exists ' ~ copied_table ~ ' purge') %}
+{% endmacro %}
+
+
+{# Drops the table of another catalog that a model was copied from, also for a process that died before it could. Two names of a catalog may mean the same table. #}
+{% macro drop_copied(relation) %}
+  {%- set kept = tidemark.kept(relation) -%}
+  {%- if kept.get('drops') -%}
+    {%- set is_same = tidemark.table_location(kept.drops) == tidemark.table_location(tidemark.stored_table(relation)) if tidemark.is_there(kept.drops) else true -%}
+    {%- if not is_same -%}
+      {% do tidemark.announce_change(none) %}
+      {% do run_query('drop table if exists ' ~ kept.drops ~ ' purge') %}
+    {%- endif -%}
+    {% do tidemark.note_kept(relation, dict(kept, drops=none)) %}
   {%- endif -%}
+{% endmacro %}
+
+
+{# Whether a catalog has this table, which is given with the catalog's name. #}
+{% macro is_there(table) %}
+  {%- set names = (table | string).rpartition('.') -%}
+  {{ return(run_query('show tables in ' ~ names[0] ~ " like '" ~ names[2] ~ "'") | length > 0) }}
 {% endmacro %}
 
 

@@ -12,10 +12,13 @@
   {{ run_hooks(pre_hooks) }}
   {%- set kept = tidemark.kept(this) if tidemark.is_kept() else none -%}
   {% do tidemark.check_format(kept) %}
+  {% do tidemark.check_plan(kept) %}
   {%- if kept is not none and tidemark.has_nothing_new() -%}
     {%- call noop_statement('main', 'nothing new') -%}{%- endcall -%}
-    {%- if model.name != 'log_segments' and tidemark.new_batches() -%}
-      {% do tidemark.note_kept(this, dict(kept, batch=tidemark.current_batch())) %}
+    {%- set known = dict(kept, batch=tidemark.current_batch()) if model.name != 'log_segments' and tidemark.new_batches() else kept -%}
+    {#- the view is behind where a run died between the rows and the note -#}
+    {%- if known != fromjson(tidemark.relation_property(this, 'tidemark.kept')) -%}
+      {% do tidemark.note_kept(this, known) %}
     {%- endif -%}
   {%- else -%}
     {% do tidemark.write_batches(kept, tidemark.batch_after_this_run()) %}
@@ -35,6 +38,40 @@
 {% endmacro %}
 
 
+{#
+  Batches have the numbers of a plan of the logs. A model that counts those of another plan, because a rebuild from the logs died before its turn, would take new batches for handled
+  ones. One that is built anew needs all that its parents once had.
+#}
+{% macro check_plan(kept) %}
+  {%- if model.name == 'log_segments' -%}
+    {{ return(none) }}
+  {%- endif -%}
+  {%- set again = "dbt run --full-refresh --vars 'rebuild_from_logs: true'" -%}
+  {%- if kept is not none and (kept.get('plan', tidemark.log_plan_id()) != tidemark.log_plan_id() or kept.batch > tidemark.current_batch()) -%}
+    {% do exceptions.raise_compiler_error(
+      model.name ~ ' has handled ' ~ kept.batch ~ ' batches of an earlier plan of the logs, and log_segments was planned anew since: a rebuild did not come to its end. '
+      ~ 'Nothing was changed; rebuild all: ' ~ again
+    ) %}
+  {%- endif -%}
+  {%- for parent in graph.nodes[model.unique_id].depends_on.nodes
+    if kept is none and graph.nodes[parent].config.materialized == 'batched' and graph.nodes[parent].name != 'int_row_changes' -%}
+    {%- set known = tidemark.kept(ref(graph.nodes[parent].name)) -%}
+    {%- if known is not none and (known.get('cleaned') or known.get('cleaning')) -%}
+      {% do exceptions.raise_compiler_error(
+        model.name ~ ' cannot be built again from ' ~ graph.nodes[parent].name ~ ', of which `tidemark clean` has removed old rows. If all logs are still there: ' ~ again
+      ) %}
+    {%- endif -%}
+  {%- endfor -%}
+{% endmacro %}
+
+
+{# What a model keeps before its first write, in a build of this name. #}
+{% macro newly_kept(table_format, built) %}
+  {%- set plan = {} if model.name == 'log_segments' or model.config.materialized == 'appended' else {'plan': tidemark.log_plan_id()} -%}
+  {{ return(dict(tidemark.nothing_kept(), format=table_format, built=built, **plan)) }}
+{% endmacro %}
+
+
 {# Adds the rows of the calling model to what is kept, which then goes up to this batch; none: the table is built from the beginning. #}
 {% macro write_batches(kept, batch) %}
   {%- set is_new, table_format = kept is none, var('table_format') -%}
@@ -42,7 +79,7 @@
     {{ return(tidemark.write_in_format(kept, batch, table_format)) }}
   {%- endif -%}
   {%- set table = tidemark.new_store_table(this) if is_new else tidemark.stored_table(this) -%}
-  {%- set kept = kept or dict(tidemark.nothing_kept(), built=table.identifier) -%}
+  {%- set kept = kept or tidemark.newly_kept('parquet', table.identifier) -%}
   {%- set part = 1 if is_new else tidemark.begin_part(table, kept) -%}
   {%- if config.get('decoder') -%}
     {% do tidemark.decode_part(table, part, is_new) %}

@@ -62,6 +62,8 @@ last_checkpoints as (
 waiting as (
     select distinct
         sent_transactions.upstream_id,
+        sent_transactions.dispatcher_id,
+        sent_transactions.epoch,
         sent_transactions.file
     from sent_transactions
     left join last_checkpoints on sent_transactions.upstream_id = last_checkpoints.upstream_id
@@ -93,6 +95,19 @@ open_epochs as (
         explode(array_union(array(epoch), coalesce(gaps.epoch, array()))) as epoch
     from dispatchers
     where status <> 'retired' and table_id is not null
+    union
+    select
+        upstream_id,
+        dispatcher_id,
+        epoch
+    from waiting
+),
+
+waiting_files as (
+    select distinct
+        upstream_id,
+        file
+    from waiting
 ),
 
 epoch_ends as (
@@ -148,16 +163,16 @@ described as (
         last_uses.last_commit_ts,
         coalesce(last_uses.last_row_batch, 0) as last_row_batch,
         coalesce(last_uses.holds_schemas, false) as holds_schemas,
-        files.torn_bytes = 0 and files.last_batch <= {{ handled_batch }} and waiting.file is null as is_handled
+        files.torn_bytes = 0 and files.last_batch <= {{ handled_batch }} and waiting_files.file is null as is_handled
     from files
     left join last_uses on files.upstream_id = last_uses.upstream_id and files.file = last_uses.file
-    left join waiting on files.upstream_id = waiting.upstream_id and files.file = waiting.file
+    left join waiting_files on files.upstream_id = waiting_files.upstream_id and files.file = waiting_files.file
 ),
 
 -- batches of another log plan have other numbers: there the commit ts alone decides
 sink_positions as (
     select
-        concat(sink, ' ', changefeed_id, ' ', sink_uri) as sink_name,
+        {{ tidemark.sink_name() }} as sink_name,
         checkpoint_ts,
         case
             when plan_id = {{ tidemark.text_literal(tidemark.log_plan_id()) }} then batch_id
@@ -168,7 +183,9 @@ sink_positions as (
 ),
 
 sink_names as (
-    select distinct sink_name from sink_positions
+    select sink_name from sink_positions
+    union
+    select explode(cast(array({{ tidemark.text_literals(tidemark.unstarted_sinks()) }}) as array<string>)) as sink_name
 ),
 
 -- when a sink had passed all rows of a file; null while it has not

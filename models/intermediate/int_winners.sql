@@ -10,7 +10,8 @@
 
 with row_policy as (
     select * from {{ ref('row_policy') }}
-    where policy_op is not null and batch_id > {{ tidemark.last_batch() }}
+    -- a build from the beginning also takes the old rows, which have no batch (tidemark clean)
+    where policy_op is not null and batch_id > {{ tidemark.last_batch() or -1 }}
 ),
 
 writes as (

@@ -81,7 +81,14 @@ def _check_format(values: Mapping[str, Any], spark_settings: Mapping[str, Any], 
         and f"spark.sql.catalog.{values.get('iceberg_catalog')}" not in spark_settings
     ):
         missing = f"spark.sql.catalog.{values.get('iceberg_catalog')} (the var iceberg_catalog names it)"
-    if missing:
+    if table_format == "iceberg" and values.get("iceberg_catalog") == "spark_catalog":
+        findings.error(
+            "iceberg_catalog",
+            "is the catalog of the views, which have the names of the tables",
+            "spark_catalog",
+            "the name of a catalog beside it, such as lake",
+        )
+    elif missing:
         findings.error(
             "table_format",
             f"the `spark_settings` of the profile lack {missing}",

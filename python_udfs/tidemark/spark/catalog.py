@@ -66,9 +66,9 @@ class Catalog:
         self._folder.mkdir(parents=True, exist_ok=True)
         foreign = []
         for schema in sorted(self._folder.glob(f"*/{_SCHEMA_FILE}")):
-            self._create_schema(schema.parent.name, _read(schema))
+            self._create_schema(schema.parent.name, _read(schema, {"location"}))
             for path in schema.parent.glob("*.json"):
-                key, entry = (path.parent.name, path.stem), _read(path)
+                key, entry = (path.parent.name, path.stem), _read(path, {"type", "columns", "properties"})
                 if entry.get("spark") == self._spark.version:
                     self._create_entry(*key, entry, path)
                     self._written[key] = entry
@@ -253,11 +253,14 @@ def _text(entry: dict[str, Any]) -> str:
     return json.dumps(entry, indent=1)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path, keys: set[str]) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text())
+        found = json.loads(path.read_text())
     except ValueError as error:
         raise CatalogDamaged(_damaged(path, str(error))) from None
+    if not isinstance(found, dict) or not keys <= found.keys():
+        raise CatalogDamaged(_damaged(path, f"it lacks {', '.join(sorted(keys))}"))
+    return found
 
 
 def _damaged(path: Path, reason: str) -> str:

@@ -137,8 +137,11 @@ def _frames(
         with open_frames(file) as log:
             yield from frames_at(wanted.frames.tolist(), upstream_id, log, schemas)
     except OSError as error:
+        # The definitions of a table may be in an earlier file than its rows.
+        missing = error.filename or file
+        why = "its rows are" if str(missing) == file else f"the table definitions for rows of {file} are"
         raise TidemarkError(
-            f"{file}: {error}; it was planned for this run and its rows are still to be read: put the log back"
+            f"{missing}: {error}; {why} still to be read in this run: put the log back"
         ) from None
 
 

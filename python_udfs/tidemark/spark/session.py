@@ -116,6 +116,11 @@ def catalog_entry(schema: str | None, name: str) -> dict[str, Any] | None:
     return _catalog.entry(schema, name) if _catalog is not None else None
 
 
+def keeps_catalog() -> bool:
+    """Whether the catalog is written down here, and not in a metastore."""
+    return _catalog is not None
+
+
 def cancel_jobs() -> None:
     """End what Spark is doing, in all threads."""
     if _session is not None:
@@ -275,8 +280,8 @@ def _start_up_reason(text: str) -> str:
 def _refuse_other_catalog(state_dir: Path) -> None:
     if (state_dir / "metastore").exists() and not (state_dir / "catalog").exists():
         raise SparkNotStarted(
-            f"the tables in {state_dir} were made by a version of Tidemark that kept them in a Hive metastore, which this one does not read. "
-            "Remove the folder, or choose another state_dir, and build the tables from the logs again"
+            f"{state_dir} has a Hive metastore, and no catalog of Tidemark's own. If a profile keeps its tables there, use its target; a version before 0.1.0 made such a folder, too, "
+            "whose tables this one does not read: then choose another state_dir, and build the tables from the logs again"
         )
 
 

@@ -13,6 +13,7 @@ from dbt.flags import get_flags
 from pyspark.sql.types import StructType
 
 import tidemark
+from dbt.adapters.tidemark.connections import project_state_dir
 from tidemark.spark.session import announce_change, catalog_entry
 
 
@@ -28,6 +29,7 @@ class JavaClasses(NamedTuple):
 class CatalogMethods(metaclass=AdapterMeta):
     """Part of the adapter class."""
 
+    config: Any
     connections: Any
     execute: Any
     Column: Any
@@ -48,6 +50,10 @@ class CatalogMethods(metaclass=AdapterMeta):
     def announce_change(self, relation: BaseRelation | None) -> None:
         """The next statement of this thread changes this table or view and no other; None: nothing that outlives the command."""
         announce_change(relation.schema if relation else None, relation.identifier if relation else None)
+
+    @available
+    def state_dir(self) -> str:
+        return str(project_state_dir(self.config))
 
     @available
     def is_stored(self, table: str) -> bool:

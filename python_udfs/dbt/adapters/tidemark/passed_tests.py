@@ -33,14 +33,12 @@ class PassedTests:
         self._path = path
         self._guard = threading.Lock()
         self._found: dict[str, dict[str, Any] | None] = {}
-        text = path.read_text() if path.exists() else ""
+        text = path.read_text(errors="replace") if path.exists() else ""
         lines = text.splitlines()
         for line in lines:
-            try:
-                test, passed = json.loads(line)
-            except ValueError:  # the process that wrote the line died
-                continue
-            self._found[test] = passed
+            match _read(line):
+                case [str(test), dict() | None as passed]:
+                    self._found[test] = passed
         self._found = {test: passed for test, passed in self._found.items() if passed is not None}
         if len(lines) > 2 * len(self._found) + 100 or not text.endswith("\n"):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +116,13 @@ class TestMethods(metaclass=AdapterMeta):
     def _test_key(self, test: str) -> str:
         """Each schema has its own."""
         return f"{self.config.credentials.schema} {test}"
+
+
+def _read(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError:  # the process that wrote the line died
+        return None
 
 
 def _line(item: tuple[str, Any]) -> str:

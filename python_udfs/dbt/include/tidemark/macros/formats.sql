@@ -31,7 +31,12 @@
     {% do tidemark_run_main('create table ' ~ version ~ ' using ' ~ file_format ~ ' as ' ~ select, version, is_main) %}
     {% do tidemark_switch_to(relation, version, properties=properties) %}
   {%- else -%}
-    {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
+    {%- if file_format == 'delta' -%}
+      {% do adapter.provide_schema(relation.schema ~ '_store') %}
+    {%- else -%}
+      {% do adapter.announce_change(none) %}
+      {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
+    {%- endif -%}
     {%- set entry = api.Relation.create(schema=relation.schema ~ '_store', identifier=relation.identifier) if file_format == 'delta' else none -%}
     {% do tidemark_run_main('create or replace table ' ~ table ~ ' using ' ~ file_format ~ ' as ' ~ select, entry, is_main) %}
     {% do tidemark_show_table(relation, table, dict(properties, **{'tidemark.table': table, 'tidemark.built': adapter.run_id()})) %}

@@ -107,9 +107,8 @@
 {% endmacro %}
 
 
-{# dbt-spark's own replaces every row that it finds; here a row may say by which condition (`matched_condition`, as in dbt-databricks). #}
+{# dbt-spark's own wants a relation to merge from; this is a temporary view. #}
 {% macro tidemark__get_merge_sql(target, source, unique_key, dest_columns, incremental_predicates) %}
-  {%- set condition = config.get('matched_condition') -%}
   merge into {{ target }} as DBT_INTERNAL_DEST
   using {{ source }} as DBT_INTERNAL_SOURCE
   on
@@ -117,6 +116,6 @@
       DBT_INTERNAL_SOURCE.{{ adapter.quote(column) }} = DBT_INTERNAL_DEST.{{ adapter.quote(column) }}
       {%- if not loop.last %} and {% endif %}
     {%- endfor %}
-  when matched {% if condition %}and {{ condition }} {% endif %}then update set *
+  when matched then update set *
   when not matched then insert *
 {% endmacro %}
