@@ -30,6 +30,11 @@
 
 {# A warehouse has one format, also where a run has nothing to write. #}
 {% macro check_format(kept) %}
+  {%- if config.get('file_format') -%}
+    {% do exceptions.raise_compiler_error(
+      model.name ~ ' sets file_format, and a table that grows by batches has the format of the whole warehouse: set the var table_format in its place'
+    ) %}
+  {%- endif -%}
   {%- if kept is not none and kept.format != var('table_format') -%}
     {% do exceptions.raise_compiler_error(
       model.name ~ ' is kept as ' ~ kept.format ~ ', and table_format is ' ~ var('table_format') ~ ': run `tidemark upgrade` once, which rewrites the tables (docs/operations.md)'

@@ -57,7 +57,7 @@ version: "1.0"
 profile: mini
 model-paths: [models]
 macro-paths: ["{ROOT / "macros"}"]
-vars: {{batch: 0, rebuild_from_logs: false, table_format: parquet, iceberg_catalog: lake, event_logs: [], changefeed: null, sink_uri: null, compat: design}}
+vars: {{batch: 0, rebuild_from_logs: true, table_format: parquet, iceberg_catalog: lake, event_logs: [], changefeed: null, sink_uri: null, compat: design}}
 """
 
 
@@ -73,7 +73,7 @@ def write_project(folder, table_format="parquet", spark_settings=None):
     return folder
 
 
-# Runs of a process: (batch, text before whose n-th statement the process dies, n). It prints the rows before it dies.
+# Runs of a process: (batch, text before whose n-th statement the process dies, n, further arguments). It prints the rows after each run, or why it failed.
 PROCESS = """
 import json, os, sys
 from dbt.adapters.tidemark.connections import TidemarkConnectionManager, TidemarkCursor
@@ -92,11 +92,13 @@ def counted(self, sql, *parameters):
     return execute(self, sql, *parameters)
 
 TidemarkCursor.execute = counted
-for batch, text, number in json.loads(sys.argv[1]):
+for batch, text, number, *arguments in json.loads(sys.argv[1]):
     deadly = (text, number) if text else None
-    outcome = dbtRunner().invoke(["run", "--log-level", "none", "--vars", json.dumps({"batch": batch})])
-    assert outcome.success, outcome.exception or [(node.node.name, node.message) for node in outcome.result.results]
-    if not text:
+    outcome = dbtRunner().invoke(["run", *arguments, "--log-level", "none", "--vars", json.dumps({"batch": batch})])
+    if not outcome.success:
+        failed = outcome.exception or [node.message for node in outcome.result.results if str(node.status) == "error"]
+        print(json.dumps(["failed", str(failed)]), flush=True)
+    elif not text:
         spark = TidemarkConnectionManager.spark_session()
         rows = {
             name: sorted(map(tuple, spark.sql(f"select * from kept.{name}").collect()))
@@ -118,3 +120,17 @@ def run_process(project, state, steps):
     )
     assert done.returncode in (0, -9), done.stdout + done.stderr
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")], done.returncode
+
+
+def check_a_rebuild_that_dies(project, state, text):
+    """Models that it did not come to count batches of the plan before: a plain run says so, and does not take new batches for handled ones."""
+    _, status = run_process(project, state, [(1, text, 1, "--full-refresh")])
+    assert status == -9
+    ((word, said), (done, rows)), status = run_process(
+        project, state, [(1, "", 0), (1, "", 0, "--full-refresh")]
+    )
+    assert (word, status) == ("failed", 0)
+    assert "a rebuild did not come to its end" in said
+    assert done == 1
+    assert sorted(rows["all_rows"]) == [[number, 0, 1] for number in range(3)]
+    assert rows["last_rows"] == [[7, 1, 1]]

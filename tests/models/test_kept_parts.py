@@ -9,7 +9,7 @@ import sys
 import jinja2
 import pytest
 import yaml
-from kept_project import ROOT, run_process, write_project
+from kept_project import ROOT, check_a_rebuild_that_dies, run_process, write_project
 
 from doc_pages import blocks
 
@@ -124,6 +124,7 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path):
     (table,) = (state / "warehouse" / "kept_store.db").glob("all_rows__*")
     assert re.fullmatch(r"all_rows__\d{20}", table.name)
     assert len(list(table.glob("part=*"))) <= len(kept["parts"]) + len(kept["left"])
+    check_a_rebuild_that_dies(project, state, "create or replace view kept.all_rows")
 
 
 @pytest.mark.long

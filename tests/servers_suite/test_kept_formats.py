@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from kept_project import run_process, write_project
+from kept_project import check_a_rebuild_that_dies, run_process, write_project
 
 # The process dies before the n-th statement with this text in the run of this batch. `{store}` is where the tables of the format are.
 DEATHS = [
@@ -58,6 +58,7 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path, tabl
     entry = json.loads((state / "catalog" / "kept" / "all_rows.json").read_text())
     kept = json.loads(entry["properties"]["tidemark.kept"])
     assert (kept["format"], kept["batch"], kept["parts"]) == (table_format, LAST, [])
+    check_a_rebuild_that_dies(project, state, "alter view kept.all_rows")
 
 
 def test_an_iceberg_catalog_of_type_hadoop_is_found_by_the_next_process(tmp_path, format_settings):
@@ -75,3 +76,8 @@ def test_an_iceberg_catalog_of_type_hadoop_is_found_by_the_next_process(tmp_path
     assert not (state / "warehouse" / "kept_store.db").exists(), (
         "no table of ours beside those of the catalog"
     )
+    ((word, said),), _ = run_process(project, tmp_path / "other", [(1, "", 0)])
+    assert word == "failed"
+    assert f"lake.kept.log_segments is there already, and belongs to {state}" in said
+    ((_, rows),), _ = run_process(project, state, [(3, "", 0)])
+    assert {name: sorted(rows[name]) for name in expected(3)} == expected(3)
