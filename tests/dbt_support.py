@@ -36,6 +36,10 @@ class Dbt:
         assert not outcome.success, f"dbt {' '.join(arguments)} should have failed"
         return messages(outcome)
 
+    def log(self):
+        """What commands have logged: the messages of an operation are nowhere else."""
+        return (self.folder / "logs" / "dbt.log").read_text()
+
     def rows(self, query):
         """Rows as plain dicts; {schema} in the query is this test's schema."""
         return [

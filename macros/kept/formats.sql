@@ -99,8 +99,8 @@
 {% endmacro %}
 
 
-{# Makes a table of a format, or replaces it, by one statement; with `kept`, what is kept is part of it. #}
-{% macro create_format_table(relation, table, table_format, select, kept=none) %}
+{# Makes a table of a format, or replaces it, by one statement; with `kept`, what is kept is part of it. `statement_name`: main is what a model does. #}
+{% macro create_format_table(relation, table, table_format, select, kept=none, statement_name='main') %}
   {%- set properties = ["'tidemark.owner' = " ~ tidemark.text_literal(tidemark.owner())] -%}
   {%- if kept -%}{% do properties.append("'tidemark.kept' = " ~ tidemark.text_literal(tojson(kept))) %}{%- endif -%}
   {%- if table_format == 'delta' -%}
@@ -111,7 +111,7 @@
     {% do run_query('create schema if not exists ' ~ table.rpartition('.')[0]) %}
     {% do tidemark.announce_change(none) %}
   {%- endif -%}
-  {%- call statement('main') -%}
+  {%- call statement(statement_name) -%}
     create or replace table {{ table }} using {{ table_format }} tblproperties ({{ properties | join(', ') }}) as {{ select }}
   {%- endcall -%}
 {% endmacro %}

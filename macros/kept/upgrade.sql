@@ -98,7 +98,7 @@
     {%- set table = tidemark.format_table(relation, table_format) -%}
     {%- set is_replaced = node.config.get('keeps') == 'last_batch' -%}
     {%- set kept = dict(known, format=table_format, parts=[], left=[], changes=form.kept.changes + 1, in_table=is_replaced) -%}
-    {% do tidemark.create_format_table(relation, table, table_format, select, kept if is_replaced) %}
+    {% do tidemark.create_format_table(relation, table, table_format, select, kept if is_replaced else none, 'copied') %}
     {% do tidemark.show_format_table(relation, table, kept) %}
   {%- endif -%}
 {% endmacro %}

@@ -28,6 +28,14 @@ def test_a_line_that_was_not_finished_is_as_if_the_test_had_not_passed(tmp_path)
     assert [again.get(test) for test in "abc"] == [{"state": "1"}, None, {"state": "1"}]
 
 
+def test_lines_that_are_damaged_are_as_if_their_tests_had_not_passed(tmp_path):
+    path = tmp_path / "passed_tests.jsonl"
+    PassedTests(path).note("a", {"state": "1"})
+    path.write_bytes(b'\xff\xfe\n5\n"ab"\n["c", "ab"]\n[["d"], {}]\n' + path.read_bytes())
+    again = PassedTests(path)
+    assert [again.get(test) for test in "abcd"] == [{"state": "1"}, None, None, None]
+
+
 def test_the_file_grows_with_the_tests_and_not_with_the_runs(tmp_path):
     path = tmp_path / "passed_tests.jsonl"
     for run in range(20):

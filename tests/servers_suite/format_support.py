@@ -18,6 +18,8 @@ class Warehouses:
 
     def __init__(self, spark, patches, folder, lake, formats=FORMATS):
         self._patches, self._lake, self.vars = patches, lake, {}
+        # Vars that each format has for itself.
+        self.vars_of = {name: {} for name in formats}
         self._runners = {
             name: Dbt(spark, patches, folder / name, f"{name}_{uuid.uuid4().hex[:12]}") for name in formats
         }
@@ -26,7 +28,7 @@ class Warehouses:
         """The one of this format, for the next commands."""
         runner = self._runners[name]
         self._patches.setenv("TIDEMARK_SCHEMA", runner.schema)
-        runner.vars = {**self.vars, "table_format": name}
+        runner.vars = {**self.vars, **self.vars_of[name], "table_format": name}
         return runner
 
     def __iter__(self):

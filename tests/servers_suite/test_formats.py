@@ -29,6 +29,7 @@ TABLES_OF_MODELS = [
     *("table_versions", "table_identities", "table_filter", "current_rows"),
 ]
 BATCHED = [name for name in TABLES_OF_MODELS if name.startswith(("log_", "stg_", "int_"))] + ["int_winners"]
+SENT = ("+sink_storage", "+progress", "+current_rows", "+sync_points")
 with_transactions = pytest.mark.parametrize("table_format", ["delta", "iceberg"])
 
 
@@ -203,13 +204,11 @@ def sinks(spark, patches, lake, tmp_path_factory):
     stream, log = golden("streams/orders.bin").read_bytes(), folder / "log"
     log.mkdir()
     (log / "a.bin").write_bytes(stream)
+    made.vars = {"event_logs": [{"upstream_id": "1", "path": str(log)}]}
     for table_format in made:
+        made.vars_of[table_format] = {"sink_uri": f"file://{folder}/{table_format}-tree?protocol=csv"}
         warehouse = made[table_format]
-        warehouse.vars |= {
-            "event_logs": [{"upstream_id": "1", "path": str(log)}],
-            "sink_uri": f"file://{folder}/{table_format}-tree?protocol=csv",
-        }
-        warehouse.ok("run", "--select", "+sink_storage", "+progress", "--exclude", "sink_kafka", "sink_tidb")
+        warehouse.ok("run", "--select", *SENT, "--exclude", "sink_kafka", "sink_tidb")
         warehouse.ok("run", "--select", "sink_storage", "progress")
     yield made
     made.drop()
@@ -235,6 +234,67 @@ def test_sinks_note_the_same_as_on_parquet_and_other_engines_read_it(sinks, tabl
         elsewhere = sinks.read_elsewhere(table_format, name)
         assert types_of(elsewhere) == types_of(in_spark)
         assert rows_of(elsewhere) == rows_of(in_spark)
+
+
+UPGRADES = ("iceberg", "delta", "parquet", "delta", "iceberg", "parquet")
+
+
+def test_an_upgrade_leads_from_every_format_to_every_other(sinks):
+    warehouse, folder = sinks["parquet"], sinks["parquet"].folder.parent
+    names = [*TABLES_OF_MODELS, "int_winners", "sink_checkpoints"]
+    before, tree = (
+        {name: rows(warehouse, name) for name in names},
+        sorted((folder / "parquet-tree").rglob("*")),
+    )
+    for table_format in UPGRADES:
+        warehouse.ok("run-operation", "upgrade", table_format=table_format)
+        assert {kept(warehouse, name)["format"] for name in [*BATCHED, "sink_checkpoints"]} == {table_format}
+        for name in names:
+            assert rows(warehouse, name) == before[name], (table_format, name)
+        assert not warehouse.rows(f"show tables in lake.{warehouse.schema}") or table_format == "iceberg"
+    outcome = warehouse.ok("run", "--select", *SENT, "--exclude", "sink_kafka", "sink_tidb")
+    said = {node.node.name: node.message for node in outcome.result.results}
+    assert {said[name] for name in BATCHED} == {"nothing new"}
+    assert sorted((folder / "parquet-tree").rglob("*")) == tree
+
+
+KEEP_NOTHING = {"keep_row_changes": "0s", "keep_events": "0s"}
+CLEANED = [
+    *("int_row_changes", "stg_frames", "stg_transactions", "stg_resolved_events", "stg_sync_points"),
+    *("stg_handshakes", "int_transactions", "current_rows"),
+]
+
+
+@with_transactions
+def test_clean_leaves_the_rows_that_it_leaves_on_parquet_also_if_it_dies_meanwhile(sinks, table_format):
+    from dbt.adapters.tidemark.connections import TidemarkCursor
+
+    sinks["parquet"].ok("run-operation", "clean", **KEEP_NOTHING)
+    wanted = {name: rows(sinks["parquet"], name) for name in CLEANED}
+    warehouse, execute = sinks[table_format], TidemarkCursor.execute
+    row_count = len(rows(warehouse, "int_row_changes"))
+
+    def dies_half_way(cursor, sql, *parameters):
+        if "set batch_id = 0" in sql:
+            raise RuntimeError("the end")
+        return execute(cursor, sql, *parameters)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TidemarkCursor, "execute", dies_half_way)
+        warehouse.fails("run-operation", "clean", **KEEP_NOTHING)
+    assert "the end" in warehouse.log()
+    assert len(rows(warehouse, "int_row_changes")) < row_count
+    elsewhere = f"file://{warehouse.folder}/elsewhere?protocol=csv"
+    refused = warehouse.fails("run", "--select", "sink_storage", sink_uri=elsewhere)
+    assert "were removed by `tidemark clean`" in refused
+
+    warehouse.ok("run-operation", "clean", **KEEP_NOTHING)
+    for name, expected in wanted.items():
+        assert rows(warehouse, name) == expected, name
+    assert {row["batch_id"] for row in wanted["int_row_changes"]} == {0}
+    assert (
+        kept(warehouse, "int_row_changes")["cleaned"] == kept(sinks["parquet"], "int_row_changes")["cleaned"]
+    )
 
 
 def test_the_targets_of_the_profile_have_the_settings_of_the_documentation():

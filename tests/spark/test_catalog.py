@@ -161,7 +161,10 @@ def test_a_folder_of_another_version_of_spark_is_restored_by_statements(state, i
         assert answers[4] == [("tidemark.version", "orders")]
 
 
-@pytest.mark.parametrize("damage", ["{", '{"type": "MANAGED", "spark": "%s", "java": "AAAA"}'])
+@pytest.mark.parametrize(
+    "damage",
+    ["{", "[]", '{"type": "MANAGED", "columns": "", "properties": {}, "spark": "%s", "java": "AAAA"}'],
+)
 def test_a_damaged_entry_is_named(tmp_path, damage):
     in_process(tmp_path, 'run("create table default.t using parquet as select 1 as one")')
     path = tmp_path / "catalog" / "default" / "t.json"
