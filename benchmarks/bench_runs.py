@@ -91,9 +91,11 @@ def report(
 def process_cpu(folder: Path) -> float:
     """What a process costs that finds the tables, and does nothing with them."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Java's seconds count when someone has waited for its end.
     code = (
-        "import sys; from pathlib import Path; from tidemark.spark.session import session, stop;"
-        "session(Path(sys.argv[1]), {}); stop()"
+        "import sys; from pathlib import Path; from tidemark.spark.session import session;"
+        "gateway = session(Path(sys.argv[1]), {}).sparkContext._gateway;"
+        "gateway.shutdown(); gateway.proc.stdin.close(); gateway.proc.wait()"
     )
     subprocess.run([sys.executable, "-c", code, str(folder / "state")], check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -105,7 +107,9 @@ def repeat_batches(state_dir: Path, times: int) -> None:
     from tidemark.spark.session import note_changes, session
 
     spark = session(state_dir, {})
-    for view in [row.viewName for row in spark.sql(f"show views in {SCHEMA}").collect()]:
+    for view in [
+        row.viewName for row in spark.sql(f"show views in {SCHEMA}").collect() if not row.isTemporary
+    ]:
         properties = {
             row.key: row.value for row in spark.sql(f"show tblproperties {SCHEMA}.{view}").collect()
         }
@@ -114,7 +118,8 @@ def repeat_batches(state_dir: Path, times: int) -> None:
             continue
         table, batches = f"{SCHEMA}_store.{properties['tidemark.version']}", kept["batch"]
         columns = spark.table(f"{SCHEMA}.{view}").columns
-        last_only = view in ("int_epochs", "int_winners")
+        # These do not grow with runs.
+        last_only = view in ("int_epochs", "int_winners", "stg_handshakes", "stg_ddl_events")
         # The last copy is the real one, whose files the next run looks at.
         changed = {
             "batch_id": f"batch_id + {batches} * again as batch_id",
@@ -135,10 +140,10 @@ def repeat_batches(state_dir: Path, times: int) -> None:
             if (size := part_bytes(state_dir, table, part))
         ]
         kept |= {"batch": batches * times, "rows_of": batches * times, "parts": parts}
-        shown = ", ".join(str(part) for part, _ in parts)
+        shown = f"part in ({', '.join(str(part) for part, _ in parts)})" if parts else "false"
         spark.sql(
             f"create or replace view {SCHEMA}.{view} tblproperties ('tidemark.version' = '{properties['tidemark.version']}', "
-            f"'tidemark.kept' = '{json.dumps(kept)}') as select {', '.join(f'`{name}`' for name in columns)} from {table} where part in ({shown})"
+            f"'tidemark.kept' = '{json.dumps(kept)}') as select {', '.join(f'`{name}`' for name in columns)} from {table} where {shown}"
         )
     note_changes()
 
