@@ -1,6 +1,6 @@
 """From event logs to current rows, through dbt and Spark: a first run, runs without anything new and without rows, and one with a little more.
 
-    python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000] [--again]
+    python benchmarks/bench_models.py [--rows 1000000] [--more 10000] [--keys 100000] [--again] [--table-format delta]
 
 Three clusters write the same active-active table (benchmarks/clusters_stream.py). dbt and Spark run in this process, as in a real run; Spark and the seeds are there before the
 clock starts. Of the runs without rows and of those with a little more, the faster of two counts. Give --rows twice as large to see how time grows. With --again a last run has as many rows as the first, in a session in which Java has compiled its code. Reported are:
@@ -19,7 +19,7 @@ import os
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from dbt.cli.main import dbtRunner
 
@@ -28,11 +28,15 @@ from common import cpu_seconds
 
 CLUSTERS = 3
 CHANGEFEED = {"bdr-mode": True, "enable-active-active": True}
+# The format of all tables in this process: a session has it from the start.
+FORMAT = {"table_format": "parquet"}
 
 
 class Run(NamedTuple):
     seconds: float
     cpu: float
+    # The seconds of each test.
+    tests: list[tuple[float, str]]
 
 
 def main() -> None:
@@ -47,7 +51,11 @@ def main() -> None:
     )
     parser.add_argument("--keys", type=int, default=100_000, help="different keys (default 100000)")
     parser.add_argument("--again", action="store_true", help="at the end, as many row changes as at first")
+    parser.add_argument(
+        "--table-format", default="parquet", choices=["parquet", "delta", "iceberg"], help="(default parquet)"
+    )
     args = parser.parse_args()
+    FORMAT["table_format"] = args.table_format
     with tempfile.TemporaryDirectory() as name:
         measure(Path(name), args)
 
@@ -90,17 +98,23 @@ def write(clusters: list[Cluster], rows: int) -> int:
     return rows // len(clusters) * len(clusters)
 
 
-def dbt(folder: Path, *arguments: str) -> Run:
+def dbt(folder: Path, *arguments: str, variables: dict[str, Any] | None = None) -> Run:
     variables = {
+        **(variables or {}),
         "state_dir": str(folder / "state"),
         "event_logs": [
             {"upstream_id": str(n + 1), "path": str(folder / "log" / str(n + 1))} for n in range(CLUSTERS)
         ],
         "changefeed": CHANGEFEED,
         "sink_uri": "tidb://root@127.0.0.1:4000/",
+        **FORMAT,
     }
+    os.environ["TIDEMARK_LAKE"] = str(folder / "lake")
+    target = "embedded" if FORMAT["table_format"] == "parquet" else FORMAT["table_format"]
     command = [
         *arguments,
+        "--target",
+        target,
         "--vars",
         json.dumps(variables),
         "--profiles-dir",
@@ -111,10 +125,15 @@ def dbt(folder: Path, *arguments: str) -> Run:
     places = ["--target-path", str(folder / "target"), "--log-path", str(folder / "logs")]
     start, used = time.perf_counter(), cpu_seconds()
     outcome = dbtRunner().invoke([*command, *places])
-    run = Run(time.perf_counter() - start, cpu_seconds() - used)
+    seconds, cpu = time.perf_counter() - start, cpu_seconds() - used
     if not outcome.success:
-        raise SystemExit(f"dbt {' '.join(arguments)} failed; see {folder / 'logs'}")
-    return run
+        failed = outcome.exception or [
+            node.message for node in outcome.result.results if node.status in ("error", "fail")
+        ]
+        raise SystemExit(f"dbt {' '.join(arguments)} failed: {failed}")
+    nodes = getattr(outcome.result, "results", [])
+    tests = [(node.execution_time, node.node.name) for node in nodes if "test" in node.node.resource_type]
+    return Run(seconds, cpu, tests)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from deltalake import DeltaTable
 from kept_project import check_a_rebuild_that_dies, run_process, write_project
 
 # The process dies before the n-th statement with this text in the run of this batch. `{store}` is where the tables of the format are.
@@ -18,6 +19,11 @@ DEATHS = [
     (9, "alter view kept.rarely", 1),
 ]
 LAST = 10
+# A model of a user, which replaces rows by their key.
+MERGED = """
+    {{ config(materialized='incremental', unique_key='id', file_format='delta') }}
+    select id, max(batch_id) as batch_id from {{ ref('all_rows') }} group by id
+"""
 
 
 def expected(batch):
@@ -46,6 +52,8 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path, tabl
             "compact": "call lake.system.rewrite_data_files(table => 'kept.all_rows'",
         },
     }[table_format]
+    if table_format == "delta":
+        (project / "models" / "merged.sql").write_text(MERGED)
     finished = 0
     for batch, text, count in [*DEATHS, (LAST, "", 0)]:
         # Each process first finishes what the one before has left.
@@ -58,6 +66,12 @@ def test_a_process_that_dies_at_any_step_is_made_good_by_the_next(tmp_path, tabl
     entry = json.loads((state / "catalog" / "kept" / "all_rows.json").read_text())
     kept = json.loads(entry["properties"]["tidemark.kept"])
     assert (kept["format"], kept["batch"], kept["parts"]) == (table_format, LAST, [])
+    if table_format == "delta":
+        (folder,) = (state / "warehouse" / "kept_store.db").glob("merged__*")
+        merged = DeltaTable(folder)
+        assert sorted(row["id"] for row in merged.to_pyarrow_table().to_pylist()) == [0, 1, 2]
+        assert {row["batch_id"] for row in merged.to_pyarrow_table().to_pylist()} == {LAST}
+        assert [entry["operation"] for entry in merged.history()].count("MERGE") > 0
     check_a_rebuild_that_dies(project, state, "alter view kept.all_rows")
 
 
