@@ -14,14 +14,17 @@ export DBT_PROFILES_DIR ?= profiles
 run: setup
 	$(BIN)/tidemark run
 
+# Two processes, a file of tests each at a time: most of them wait for one core.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
+
 test: setup
-	$(BIN)/python -m pytest -m "not long"
+	$(PYTEST) -m "not long"
 
 test-long: setup
-	$(BIN)/python -m pytest -m long
+	$(PYTEST) -m long
 
 test-servers: setup
-	$(BIN)/python -m pytest tests/servers_suite
+	$(PYTEST) tests/servers_suite
 
 lint: setup
 	$(BIN)/ruff check .
