@@ -2,7 +2,8 @@
 {% set positions = {} %}
 {% set batch_id = tidemark.last_batch() + 1 %}
 {% if tidemark.is_kept() %}
-    {% for row in run_query('select file, max(segment_end), max(log_size) from ' ~ this ~ ' where batch_id < ' ~ batch_id ~ ' group by file') %}
+    {% set planned = 'select file, max(segment_end), max(log_size) from ' ~ this ~ ' where batch_id < ' ~ batch_id %}
+    {% for row in run_query(planned ~ ' group by file') %}
         {% do positions.update({row[0]: [row[1] | int, row[2] | int]}) %}
     {% endfor %}
 {% endif %}
