@@ -161,4 +161,7 @@ def project_vars(config: Any) -> Mapping[str, Any]:
 
 
 def project_state_dir(config: Any) -> Path:
-    return state_dir(config.cli_vars, project_vars(config), Path(config.project_root))
+    # `dbt debug` has a profile only.
+    return state_dir(
+        getattr(config, "cli_vars", {}), project_vars(config), Path(getattr(config, "project_root", "."))
+    )

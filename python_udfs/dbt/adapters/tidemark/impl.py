@@ -52,7 +52,7 @@ class TidemarkAdapter(
         settings = config.credentials.spark_settings
         errors = [
             finding
-            for finding in check_project_vars(project_vars(config), config.cli_vars, settings)
+            for finding in check_project_vars(project_vars(config), getattr(config, "cli_vars", {}), settings)
             if finding.severity == ERROR
         ]
         if errors:
@@ -62,7 +62,7 @@ class TidemarkAdapter(
             if _reads_logs(get_flags()):
                 warnings = check_logs(
                     project_values(config).get("event_logs") or (),
-                    Path(config.project_root),
+                    Path(getattr(config, "project_root", ".")),
                     self._listing.find,
                 )
                 for warning in self.remember("warnings on logs", warnings):
@@ -237,7 +237,7 @@ class TidemarkAdapter(
 
 def project_values(config: Any) -> dict[str, Any]:
     """The vars in force."""
-    return {**project_vars(config), **config.cli_vars}
+    return {**project_vars(config), **getattr(config, "cli_vars", {})}
 
 
 def _reads_logs(flags: Any) -> bool:
